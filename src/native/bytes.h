@@ -1,0 +1,33 @@
+/*
+ * bytes.h: little-endian words in memory, for any byte order and alignment.
+ */
+#ifndef CHAPOLY_BYTES_H
+#define CHAPOLY_BYTES_H
+
+#include <stdint.h>
+
+static inline uint32_t chapoly_load32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t chapoly_load64(const uint8_t *p)
+{
+    return (uint64_t)chapoly_load32(p) | (uint64_t)chapoly_load32(p + 4) << 32;
+}
+
+static inline void chapoly_store32(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+}
+
+static inline void chapoly_store64(uint8_t *p, uint64_t v)
+{
+    chapoly_store32(p, (uint32_t)v);
+    chapoly_store32(p + 4, (uint32_t)(v >> 32));
+}
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * chapoly.h: ChaCha20, Poly1305 and their AEAD in C11, usable without Python.
+ *
+ * Nothing here allocates, starts a thread or keeps state but the chosen kernel.
+ * All functions are re-entrant. Every size is in bytes. No branch, index or
+ * variable-time instruction depends on a key, a plaintext or a computed tag.
+ *
+ * Aliasing: an output may start at exactly the address of the data it is made
+ * from (in place); otherwise outputs overlap no input.
+ */
+#ifndef CHAPOLY_H
+#define CHAPOLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CHAPOLY_KEY_SIZE = 32,
+    CHAPOLY_TAG_SIZE = 16,
+    CHAPOLY_BLOCK_SIZE = 64,
+    CHAPOLY_NONCE_SIZE = 12,       /* RFC 8439 */
+    CHAPOLY_XNONCE_SIZE = 24,      /* draft-irtf-cfrg-xchacha */
+    CHAPOLY_LEGACY_NONCE_SIZE = 8, /* Bernstein's original */
+    CHAPOLY_HNONCE_SIZE = 16,      /* the input of HChaCha20 */
+    CHAPOLY_SUBKEY_SIZE = 32,
+};
+
+/* The most data one AEAD message holds: 2^32 - 1 blocks (RFC 8439 2.8). */
+#define CHAPOLY_AEAD_MAX UINT64_C(274877906880)
+
+enum chapoly_status {
+    CHAPOLY_OK = 0,
+    CHAPOLY_INVALID_TAG = 1,
+    CHAPOLY_COUNTER_OVERFLOW = 2, /* nothing was written */
+};
+
+/* ---- Kernels: implementations of the same functions for different instruction sets. ---- */
+
+typedef struct chapoly_kernel chapoly_kernel;
+
+/* Every kernel that this machine's architecture has a place for, fastest first; NULL ends the list. */
+const chapoly_kernel *const *chapoly_kernels(void);
+const char *chapoly_kernel_name(const chapoly_kernel *);
+
+/* Why this kernel cannot run here (left out by the compiler, or a CPU feature is missing), or NULL if it can. */
+const char *chapoly_kernel_obstacle(const chapoly_kernel *);
+
+/* Answers known questions through every code path of the kernel; true if every answer was right. Takes under 100 us. */
+bool chapoly_kernel_selftest(const chapoly_kernel *);
+
+/* The known answers one by one: the name of number `index` and whether the kernel gave it; NULL ends the list. */
+const char *chapoly_kernel_selftest_item(const chapoly_kernel *, size_t index, bool *right);
+
+/* The kernel in use: at first the fastest that can run here. Setting it affects calls that read it later. */
+const chapoly_kernel *chapoly_kernel_chosen(void);
+void chapoly_kernel_choose(const chapoly_kernel *);
+
+/* Name of the index-th CPU feature that dispatch looks at, and whether CPU and operating system have it; NULL ends the list. */
+const char *chapoly_cpu_feature(size_t index, bool *present);
+
+/* ---- ChaCha: RFC 8439 2.3 and 2.4; draft-irtf-cfrg-xchacha 2.2 and 2.3; Bernstein's original. ---- */
+
+/* A key and a nonce set up for use; immutable once made. Holds secrets: wipe it with chapoly_wipe. */
+typedef struct chapoly_chacha {
+    uint32_t words[16]; /* RFC 8439 2.3; words 12 (and 13 if wide) are the counter, filled in per call */
+    unsigned rounds;    /* 8, 12 or 20 */
+    bool wide;          /* the counter has 64 bits (the original) instead of 32 */
+} chapoly_chacha;
+
+void chapoly_chacha20_init(chapoly_chacha *, const uint8_t key[32], const uint8_t nonce[12], unsigned rounds);
+void chapoly_xchacha20_init(const chapoly_kernel *, chapoly_chacha *, const uint8_t key[32], const uint8_t nonce[24],
+                            unsigned rounds);
+void chapoly_chacha20_legacy_init(chapoly_chacha *, const uint8_t key[32], const uint8_t nonce[8], unsigned rounds);
+
+/* How many bytes of keystream are left from byte `offset` (0..64) of block `block`; UINT64_MAX stands for that many or more. */
+uint64_t chapoly_chacha_left(const chapoly_chacha *, uint64_t block, unsigned offset);
+
+/*
+ * dst[i] = src[i] ^ keystream[64 * block + offset + i] for i < len, offset 0..64.
+ * CHAPOLY_COUNTER_OVERFLOW if len > chapoly_chacha_left(...): the counter never wraps and never carries into the nonce.
+ */
+enum chapoly_status chapoly_chacha_xor(const chapoly_kernel *, const chapoly_chacha *, uint64_t block, unsigned offset,
+                                       uint8_t *dst, const uint8_t *src, size_t len);
+
+void chapoly_hchacha20(const chapoly_kernel *, uint8_t subkey[32], const uint8_t key[32], const uint8_t nonce[16],
+                       unsigned rounds);
+
+/* ---- Poly1305: RFC 8439 2.5. One key authenticates one message. ---- */
+
+typedef struct chapoly_poly1305 {
+    uint64_t h[3];      /* accumulator, h[0] + 2^64 h[1] + 2^128 h[2], h[2] <= 4 */
+    uint64_t r[2];      /* clamped */
+    uint64_t s[2];
+    uint8_t buffer[16]; /* the block that is not full yet */
+    size_t buffered;    /* 0..15 */
+} chapoly_poly1305;
+
+void chapoly_poly1305_init(chapoly_poly1305 *, const uint8_t key[32]);
+void chapoly_poly1305_update(const chapoly_kernel *, chapoly_poly1305 *, const uint8_t *message, size_t len);
+/* Ends the message and wipes the state. */
+void chapoly_poly1305_finish(const chapoly_kernel *, chapoly_poly1305 *, uint8_t tag[16]);
+void chapoly_poly1305_mac(const chapoly_kernel *, uint8_t tag[16], const uint8_t key[32], const uint8_t *message,
+                          size_t len);
+
+/* Whether two tags are equal, in constant time behind an optimisation barrier. */
+bool chapoly_tag_equal(const uint8_t a[16], const uint8_t b[16]);
+
+/* ---- AEAD: RFC 8439 2.8 (12-byte nonce) and draft-irtf-cfrg-xchacha 2.1 (24-byte nonce). ---- */
+
+/* CHAPOLY_COUNTER_OVERFLOW if len > CHAPOLY_AEAD_MAX. nonce_size is 12 or 24 and chooses the variant. */
+enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *, uint8_t *ciphertext, uint8_t tag[16],
+                                         const uint8_t key[32], const uint8_t *nonce, size_t nonce_size,
+                                         const uint8_t *associated_data, size_t associated_len,
+                                         const uint8_t *plaintext, size_t len);
+
+/*
+ * Verifies before it writes. On CHAPOLY_INVALID_TAG a separate plaintext buffer is all zero and an in-place one is
+ * as it was, at every instant of the call.
+ */
+enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *, uint8_t *plaintext, const uint8_t tag[16],
+                                         const uint8_t key[32], const uint8_t *nonce, size_t nonce_size,
+                                         const uint8_t *associated_data, size_t associated_len,
+                                         const uint8_t *ciphertext, size_t len);
+
+/* Overwrites a secret with zeros in a way that the compiler may not remove. */
+void chapoly_wipe(void *secret, size_t len);
+
+#endif
