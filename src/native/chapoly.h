@@ -39,24 +39,18 @@ enum chapoly_status {
 
 typedef struct chapoly_kernel chapoly_kernel;
 
-/* Every kernel that this machine's architecture has a place for, fastest first; NULL ends the list. */
-const chapoly_kernel *const *chapoly_kernels(void);
+/* The index-th kernel that this architecture has a place for, fastest first; NULL ends the list. */
+const chapoly_kernel *chapoly_kernel_at(size_t index);
 const char *chapoly_kernel_name(const chapoly_kernel *);
 
-/* Why this kernel cannot run here (left out by the compiler, or a CPU feature is missing), or NULL if it can. */
+/* Why this kernel cannot run here (the compiler left it out, or the CPU lacks a feature), or NULL if it can. */
 const char *chapoly_kernel_obstacle(const chapoly_kernel *);
 
-/* Answers known questions through every code path of the kernel; true if every answer was right. Takes under 100 us. */
-bool chapoly_kernel_selftest(const chapoly_kernel *);
-
-/* The known answers one by one: the name of number `index` and whether the kernel gave it; NULL ends the list. */
-const char *chapoly_kernel_selftest_item(const chapoly_kernel *, size_t index, bool *right);
-
-/* The kernel in use: at first the fastest that can run here. Setting it affects calls that read it later. */
+/* The kernel in use: at first the fastest that can run here. Choosing another affects calls that ask for it later. */
 const chapoly_kernel *chapoly_kernel_chosen(void);
 void chapoly_kernel_choose(const chapoly_kernel *);
 
-/* Name of the index-th CPU feature that dispatch looks at, and whether CPU and operating system have it; NULL ends the list. */
+/* The index-th CPU feature that the choice looks at, and whether CPU and operating system have it; NULL ends the list. */
 const char *chapoly_cpu_feature(size_t index, bool *present);
 
 /* ---- ChaCha: RFC 8439 2.3 and 2.4; draft-irtf-cfrg-xchacha 2.2 and 2.3; Bernstein's original. ---- */

@@ -1,0 +1,81 @@
+/*
+ * ChaCha in portable C11, one block at a time: RFC 8439 2.1-2.4, for any byte order.
+ */
+#include "../bytes.h"
+#include "../kernel.h"
+
+chapoly_chacha_xor_fn chapoly_chacha_xor_portable;
+chapoly_hchacha_fn chapoly_hchacha_portable;
+
+static inline uint32_t rotate_left(uint32_t x, unsigned n)
+{
+    return x << n | x >> (32 - n);
+}
+
+/* RFC 8439 2.1. */
+#define QUARTER_ROUND(a, b, c, d)                                                                                    \
+    a += b, d = rotate_left(d ^ a, 16);                                                                              \
+    c += d, b = rotate_left(b ^ c, 12);                                                                              \
+    a += b, d = rotate_left(d ^ a, 8);                                                                               \
+    c += d, b = rotate_left(b ^ c, 7)
+
+/* RFC 8439 2.3: rounds in pairs, four columns and then four diagonals. */
+static inline void permute(uint32_t x[16], unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i += 2) {
+        QUARTER_ROUND(x[0], x[4], x[8], x[12]);
+        QUARTER_ROUND(x[1], x[5], x[9], x[13]);
+        QUARTER_ROUND(x[2], x[6], x[10], x[14]);
+        QUARTER_ROUND(x[3], x[7], x[11], x[15]);
+        QUARTER_ROUND(x[0], x[5], x[10], x[15]);
+        QUARTER_ROUND(x[1], x[6], x[11], x[12]);
+        QUARTER_ROUND(x[2], x[7], x[8], x[13]);
+        QUARTER_ROUND(x[3], x[4], x[9], x[14]);
+    }
+}
+
+/* RFC 8439 2.3 and 2.4: the block function, then xor. */
+void chapoly_chacha_xor_portable(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16],
+                                 unsigned rounds)
+{
+    uint32_t x[16];
+    uint8_t keystream[64];
+
+    for (uint32_t counter = state[12]; len > 0; counter++) {
+        for (int i = 0; i < 16; i++)
+            x[i] = state[i];
+        x[12] = counter;
+        permute(x, rounds);
+        for (int i = 0; i < 16; i++)
+            x[i] += i == 12 ? counter : state[i];
+
+        if (len >= 64) {
+            for (int i = 0; i < 16; i++)
+                chapoly_store32(dst + 4 * i, chapoly_load32(src + 4 * i) ^ x[i]);
+            dst += 64, src += 64, len -= 64;
+        } else {
+            for (int i = 0; i < 16; i++)
+                chapoly_store32(keystream + 4 * i, x[i]);
+            for (size_t i = 0; i < len; i++)
+                dst[i] = (uint8_t)(src[i] ^ keystream[i]);
+            chapoly_wipe(keystream, sizeof keystream);
+            len = 0;
+        }
+    }
+    chapoly_wipe(x, sizeof x);
+}
+
+/* draft-irtf-cfrg-xchacha 2.2. */
+void chapoly_hchacha_portable(uint8_t subkey[32], const uint32_t state[16], unsigned rounds)
+{
+    uint32_t x[16];
+
+    for (int i = 0; i < 16; i++)
+        x[i] = state[i];
+    permute(x, rounds);
+    for (int i = 0; i < 4; i++) {
+        chapoly_store32(subkey + 4 * i, x[i]);
+        chapoly_store32(subkey + 16 + 4 * i, x[12 + i]);
+    }
+    chapoly_wipe(x, sizeof x);
+}

@@ -1,0 +1,121 @@
+/*
+ * Poly1305 blocks in portable C11: RFC 8439 2.5.1, for any byte order.
+ *
+ * With 128-bit products (gcc and clang on 64-bit machines) the accumulator stays in its 64-bit words; elsewhere, or
+ * with CHAPOLY_LIMBS_26, it is split into five limbs of 26 bits. Both use 2^130 = 5 (mod p), p = 2^130 - 5.
+ */
+#include "../bytes.h"
+#include "../kernel.h"
+
+chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable;
+
+#if defined(__SIZEOF_INT128__) && !defined(CHAPOLY_LIMBS_26)
+
+typedef unsigned __int128 uint128;
+
+/*
+ * With h = h0 + 2^64 h1 + 2^128 h2 and r = r0 + 2^64 r1, 4 | r1:
+ *     h * r = h0 r0 + 2^64 (h0 r1 + h1 r0) + 2^128 (h1 r1 + h2 r0) + 2^192 h2 r1,
+ * and 2^128 r1 = 2^130 (r1 / 4) = 5 r1 / 4 (mod p), which is s1 = r1 + r1 / 4.
+ */
+void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks,
+                                      uint64_t top)
+{
+    uint64_t h0 = h[0], h1 = h[1], h2 = h[2]; /* h2 <= 4 */
+    const uint64_t r0 = r[0], r1 = r[1];      /* r0, r1 < 2^60 */
+    const uint64_t s1 = r1 + (r1 >> 2);       /* s1 < 1.25 * 2^60 */
+
+    for (; blocks > 0; blocks--, message += 16) {
+        /* h += block + top * 2^128 */
+        uint128 sum = (uint128)h0 + chapoly_load64(message);
+        h0 = (uint64_t)sum;
+        sum = (uint128)h1 + chapoly_load64(message + 8) + (uint64_t)(sum >> 64);
+        h1 = (uint64_t)sum;
+        h2 += (uint64_t)(sum >> 64) + top; /* h2 <= 4 + 1 + 1 = 6 */
+
+        /* h *= r */
+        uint128 d0 = (uint128)h0 * r0 + (uint128)h1 * s1;           /* < 2.25 * 2^124 */
+        uint128 d1 = (uint128)h0 * r1 + (uint128)h1 * r0 + h2 * s1; /* < 2^125 + 7.5 * 2^60 */
+        uint64_t d2 = h2 * r0;                                      /* < 6 * 2^60 */
+
+        /* carry, then fold what lies at 2^130 and above: h2 = 4 q + (h2 mod 4), and 2^130 q = 5 q */
+        h0 = (uint64_t)d0;
+        d1 += (uint64_t)(d0 >> 64); /* < 2^125 + 2^64 */
+        h1 = (uint64_t)d1;
+        h2 = d2 + (uint64_t)(d1 >> 64); /* < 6 * 2^60 + 2^61 + 1 = 2^63 + 1 */
+        sum = (uint128)h0 + (h2 >> 2) + (h2 & ~UINT64_C(3)); /* adds 5 q < 2^63.33 */
+        h0 = (uint64_t)sum;
+        sum = (uint128)h1 + (uint64_t)(sum >> 64);
+        h1 = (uint64_t)sum;
+        h2 = (h2 & 3) + (uint64_t)(sum >> 64); /* <= 4 */
+    }
+    h[0] = h0, h[1] = h1, h[2] = h2;
+}
+
+#else
+
+#define MASK UINT32_C(0x3ffffff) /* 26 bits */
+
+/* The 26 bits from bit `from` of the 130-bit number w[0] + 2^64 w[1] + 2^128 w[2]; the last limb holds all that is left. */
+static void split(uint32_t limb[5], uint64_t w0, uint64_t w1, uint64_t w2)
+{
+    limb[0] = (uint32_t)w0 & MASK;
+    limb[1] = (uint32_t)(w0 >> 26) & MASK;
+    limb[2] = (uint32_t)(w0 >> 52 | w1 << 12) & MASK;
+    limb[3] = (uint32_t)(w1 >> 14) & MASK;
+    limb[4] = (uint32_t)(w1 >> 40 | w2 << 24);
+}
+
+/*
+ * With limbs h_i, r_j of 26 bits: h * r = sum h_i r_j 2^(26 (i + j)), and for i + j >= 5 the factor 2^130 is 5 (mod p):
+ * s_j = 5 r_j.
+ */
+void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks,
+                                      uint64_t top)
+{
+    uint32_t a[5], m[5], k[5];
+
+    split(a, h[0], h[1], h[2]); /* a0..a3 < 2^26; a4 < 2^26 + 2^24, since h[2] <= 4 */
+    split(k, r[0], r[1], 0);    /* clamped: k0..k3 < 2^26, k4 < 2^20 */
+    const uint64_t r0 = k[0], r1 = k[1], r2 = k[2], r3 = k[3], r4 = k[4];
+    const uint64_t s1 = 5 * r1, s2 = 5 * r2, s3 = 5 * r3, s4 = 5 * r4; /* s1..s3 < 5 * 2^26, s4 < 5 * 2^20 */
+
+    for (; blocks > 0; blocks--, message += 16) {
+        split(m, chapoly_load64(message), chapoly_load64(message + 8), top); /* m0..m3 < 2^26, m4 < 2^25 */
+        /* a0, a2..a4 < 2^27; a1 < 2^27 + 2^9 + 1 */
+        for (int i = 0; i < 5; i++)
+            a[i] += m[i];
+
+        /* each sum < 5 * (2^27 + 2^9 + 1) * 5 * 2^26 < 2^58 */
+        const uint64_t a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3], a4 = a[4];
+        uint64_t d0 = a0 * r0 + a1 * s4 + a2 * s3 + a3 * s2 + a4 * s1;
+        uint64_t d1 = a0 * r1 + a1 * r0 + a2 * s4 + a3 * s3 + a4 * s2;
+        uint64_t d2 = a0 * r2 + a1 * r1 + a2 * r0 + a3 * s4 + a4 * s3;
+        uint64_t d3 = a0 * r3 + a1 * r2 + a2 * r1 + a3 * r0 + a4 * s4;
+        uint64_t d4 = a0 * r4 + a1 * r3 + a2 * r2 + a3 * r1 + a4 * r0;
+
+        /* carries < 2^58 / 2^26 = 2^32, the last times 5 < 2^35 */
+        d1 += d0 >> 26, a[0] = (uint32_t)d0 & MASK;
+        d2 += d1 >> 26, a[1] = (uint32_t)d1 & MASK;
+        d3 += d2 >> 26, a[2] = (uint32_t)d2 & MASK;
+        d4 += d3 >> 26, a[3] = (uint32_t)d3 & MASK;
+        d0 = a[0] + 5 * (d4 >> 26), a[4] = (uint32_t)d4 & MASK;
+        a[0] = (uint32_t)d0 & MASK;
+        a[1] += (uint32_t)(d0 >> 26); /* < 2^26 + 2^9 + 1; all others < 2^26 */
+    }
+
+    /* One pass of carries makes limbs 0..3 disjoint bits; a4 < 2^26 + 2^24, so h[2] = a4 >> 24 <= 4. */
+    for (int i = 0; i < 4; i++) {
+        a[i + 1] += a[i] >> 26;
+        a[i] &= MASK;
+    }
+    h[0] = a[0] | (uint64_t)a[1] << 26 | (uint64_t)a[2] << 52;
+    h[1] = (uint64_t)a[2] >> 12 | (uint64_t)a[3] << 14 | (uint64_t)a[4] << 40;
+    h[2] = (uint64_t)a[4] >> 24;
+
+    chapoly_wipe(a, sizeof a);
+    chapoly_wipe(m, sizeof m);
+    chapoly_wipe(k, sizeof k);
+}
+
+#endif
