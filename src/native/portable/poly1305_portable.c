@@ -11,7 +11,7 @@ chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable;
 
 #if defined(__SIZEOF_INT128__) && !defined(CHAPOLY_LIMBS_26)
 
-typedef unsigned __int128 uint128;
+__extension__ typedef unsigned __int128 uint128;
 
 /*
  * With h = h0 + 2^64 h1 + 2^128 h2 and r = r0 + 2^64 r1, 4 | r1:

@@ -1,0 +1,5 @@
+"""python -m chapoly: the chapoly command."""
+
+from chapoly.cli import main
+
+main()

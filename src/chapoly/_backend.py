@@ -1,0 +1,108 @@
+"""The one choice between native and pure, and between native kernels, made when chapoly is first imported.
+
+Two environment variables steer it, unless Python ignores its environment (-E, -I); empty means unset:
+
+- CHAPOLY_KERNEL forces one of kernels(), or is an ImportError;
+- CHAPOLY_REQUIRE_NATIVE=1 forbids pure.
+
+A kernel is used only if it answers the known questions of _selftest right. A forced one that does not is an
+ImportError; otherwise the next is taken with a RuntimeWarning. pure is never the answer to a wrong native result.
+"""
+
+import sys
+
+from chapoly import _build
+from chapoly.errors import PureBackendWarning
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING by another name: importing chapoly loads no module of its own accord
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from chapoly import _native as _native_types
+    from chapoly import pure as implementation
+
+
+def _environment() -> tuple[str, bool]:
+    """CHAPOLY_KERNEL and CHAPOLY_REQUIRE_NATIVE."""
+    if sys.flags.ignore_environment:
+        return "", False
+    from os import environ
+
+    require = environ.get("CHAPOLY_REQUIRE_NATIVE", "")
+    if require not in ("", "0", "1"):
+        raise ImportError(f"CHAPOLY_REQUIRE_NATIVE must be 1, 0 or empty, got {require!r}")
+    return environ.get("CHAPOLY_KERNEL", ""), require == "1"
+
+
+def _load_native() -> "ModuleType | None":
+    """The native module, or None if this installation has none."""
+    try:
+        import chapoly._native as native
+    except ModuleNotFoundError as error:
+        if error.name == "chapoly._native":
+            return None
+        raise ImportError(f"chapoly's native module does not load: {error}") from error
+    except ImportError as error:
+        raise ImportError(f"chapoly's native module does not load: {error}") from error
+    return native
+
+
+def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> str:
+    """The name of the kernel to use: the one wanted, else the first that answers right."""
+    usable = usable_kernels(native)
+    if wanted and wanted not in usable:
+        raise ImportError(f"CHAPOLY_KERNEL={wanted} is not available here; available: {', '.join(usable)}")
+    if require_native and wanted == "pure":
+        raise ImportError(f"CHAPOLY_KERNEL=pure contradicts CHAPOLY_REQUIRE_NATIVE=1; available: {', '.join(usable)}")
+    if require_native and native is None:
+        raise ImportError(f"CHAPOLY_REQUIRE_NATIVE=1, but only pure is available: {_build.why_pure}")
+
+    if wanted == "pure":
+        return wanted
+    if native is None:
+        from warnings import warn
+
+        warn(
+            f"chapoly runs in pure Python, hundreds of times slower and not in constant time: {_build.why_pure} "
+            "(`chapoly info` says how to rebuild it; CHAPOLY_KERNEL=pure asks for it without this warning)",
+            PureBackendWarning,
+            stacklevel=2,
+        )
+        return "pure"
+
+    from chapoly._selftest import failures
+
+    for name in [wanted] if wanted else usable[:-1]:
+        native.use(name)
+        wrong = failures(native)
+        if not wrong:
+            break
+        report = f"chapoly's kernel {name} gives wrong answers ({', '.join(wrong)})"
+        if wanted or name == usable[-2]:
+            raise ImportError(report)
+        from warnings import warn
+
+        warn(report + "; the next one is used. Please report this.", RuntimeWarning, stacklevel=2)
+    return name
+
+
+def usable_kernels(native: "ModuleType | None") -> tuple[str, ...]:
+    """Names of the kernels that can run, fastest first."""
+    offered = native.kernels() if native is not None else ()
+    return (*(name for name, obstacle in offered if obstacle is None), "pure")
+
+
+def kernels() -> tuple[str, ...]:
+    """The kernels that this machine offers, fastest first; "pure" is the last."""
+    return usable_kernels(native)
+
+
+native = _load_native()
+kernel = choose(native, *_environment())
+backend = "pure" if kernel == "pure" else "native"
+
+if not TYPE_CHECKING:
+    if kernel == "pure":
+        from chapoly import pure as implementation
+    else:
+        implementation = native

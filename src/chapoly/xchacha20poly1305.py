@@ -1,0 +1,8 @@
+"""XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1) for those with a new key for each message."""
+
+from chapoly._backend import implementation as _implementation
+
+encrypt = _implementation.xchacha20poly1305_encrypt
+decrypt = _implementation.xchacha20poly1305_decrypt
+
+__all__ = ["decrypt", "encrypt"]
