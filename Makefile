@@ -1,0 +1,61 @@
+# Everything happens in ./.venv and ./build; nothing here needs root.
+#
+#   make demo       see it work on real input
+#   make test       run all tests
+#   make dev        an editable install, for working on chapoly
+#   make lint       ruff, mypy --strict, stubtest
+#   make sanitize   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make clean      remove .venv and build
+
+PYTHON ?= python3
+python := .venv/bin/python
+pip := $(python) -m pip --disable-pip-version-check --quiet
+sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
+
+.PHONY: demo test c-test dev lint sanitize clean prerequisites
+
+demo: .venv/installed
+	$(python) scripts/demo.py
+
+test: .venv/installed c-test
+	$(python) -m pytest $(PYTEST_ARGS)
+
+# The C tests need no Python; they run on every kernel of this CPU.
+c-test: .venv/tools
+	[ -f build/c-tests/build.ninja ] || $(python) -m mesonbuild.mesonmain setup build/c-tests -Dnative=enabled -Dc_tests=true
+	$(python) -m mesonbuild.mesonmain test -C build/c-tests --print-errorlogs
+
+dev: .venv/tools
+	rm -f .venv/installed
+	$(pip) install --no-build-isolation --editable '.[cli]' -Csetup-args=-Dnative=enabled
+
+lint: .venv/installed
+	$(pip) install --group lint
+	$(python) -m ruff check .
+	$(python) -m ruff format --check .
+	$(python) -m mypy
+	$(python) -m mypy.stubtest chapoly._native
+
+sanitize: .venv/tools
+	scripts/sanitize
+
+clean:
+	rm -rf .venv build
+
+# An install like a user's, built again whenever a source has changed.
+.venv/installed: .venv/tools $(sources)
+	$(pip) install --no-build-isolation '.[cli]' -Csetup-args=-Dnative=enabled
+	touch $@
+
+.venv/tools: pyproject.toml | prerequisites
+	[ -x $(python) ] || $(PYTHON) -m venv .venv
+	$(pip) install --upgrade pip
+	$(pip) install --group test --group build
+	touch $@
+
+prerequisites:
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11); import ensurepip, venv' && \
+	$(PYTHON) -c 'import os, sysconfig; assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' && \
+	command -v gcc >/dev/null || \
+	{ echo 'chapoly needs CPython 3.11 or later, its headers, and a C compiler; on Debian and Ubuntu:'; \
+	  echo 'apt install python3-venv python3-dev gcc make'; exit 1; } >&2

@@ -1,0 +1,278 @@
+/*
+ * Arguments, buffers and numbers, with the texts that Python itself and chapoly.pure use.
+ */
+#include "binding.h"
+
+#include <limits.h>
+
+/* ---- Arguments. The order of the checks and their texts are those of a Python function. ---- */
+
+static PyObject *qualified_name(const signature *s, PyTypeObject *owner)
+{
+    PyObject *type, *name;
+
+    if (owner == NULL)
+        return PyUnicode_FromString(s->name);
+    type = PyType_GetName(owner);
+    name = type != NULL ? PyUnicode_FromFormat("%U.%s", type, s->name) : NULL;
+    Py_XDECREF(type);
+    return name;
+}
+
+static bool take_keyword(const signature *s, PyObject *function, PyObject *keyword, PyObject *value, PyObject **values)
+{
+    for (int i = 0; i < s->total; i++) {
+        if (PyUnicode_CompareWithASCIIString(keyword, s->parameters[i]) != 0)
+            continue;
+        if (values[i] != NULL) {
+            PyErr_Format(PyExc_TypeError, "%U() got multiple values for argument '%U'", function, keyword);
+            return false;
+        }
+        values[i] = value;
+        return true;
+    }
+    PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", function, keyword);
+    return false;
+}
+
+static void raise_too_many(const signature *s, PyObject *function, bool method, Py_ssize_t count, PyObject **values)
+{
+    const int self = method ? 1 : 0;
+    const int most = s->positional + self, least = s->required + self;
+    int keyword_only = 0;
+    PyObject *takes, *given;
+
+    for (int i = s->positional; i < s->total; i++)
+        keyword_only += values[i] != NULL;
+    takes = least < most ? PyUnicode_FromFormat("from %d to %d", least, most) : PyUnicode_FromFormat("%d", most);
+    given = keyword_only == 0 ? PyUnicode_FromString("")
+                              : PyUnicode_FromFormat(" positional argument%s (and %d keyword-only argument%s)",
+                                                     count + self != 1 ? "s" : "", keyword_only,
+                                                     keyword_only != 1 ? "s" : "");
+    if (takes != NULL && given != NULL)
+        PyErr_Format(PyExc_TypeError, "%U() takes %U positional argument%s but %zd%U %s given", function, takes,
+                     least < most || most != 1 ? "s" : "", count + self, given,
+                     count + self != 1 || keyword_only > 0 ? "were" : "was");
+    Py_XDECREF(takes);
+    Py_XDECREF(given);
+}
+
+static void raise_missing(const signature *s, PyObject *function, PyObject **values)
+{
+    const char *missing[PARAMETERS_MAX];
+    int count = 0;
+    PyObject *names;
+
+    for (int i = 0; i < s->required; i++)
+        if (values[i] == NULL)
+            missing[count++] = s->parameters[i];
+    names = PyUnicode_FromFormat("'%s'", missing[0]);
+    for (int i = 1; i < count && names != NULL; i++) {
+        PyObject *longer = PyUnicode_FromFormat("%U%s%s'%s'", names, count > 2 ? ", " : " ",
+                                                i == count - 1 ? "and " : "", missing[i]);
+        Py_DECREF(names);
+        names = longer;
+    }
+    if (names != NULL)
+        PyErr_Format(PyExc_TypeError, "%U() missing %d required positional argument%s: %U", function, count,
+                     count > 1 ? "s" : "", names);
+    Py_XDECREF(names);
+}
+
+/* After positional and keyword arguments have been taken: were there too many, are any missing? */
+static bool complete(const signature *s, PyObject *function, bool method, Py_ssize_t count, PyObject **values)
+{
+    if (count > s->positional) {
+        raise_too_many(s, function, method, count, values);
+        return false;
+    }
+    for (int i = 0; i < s->required; i++) {
+        if (values[i] == NULL) {
+            raise_missing(s, function, values);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool parse_slowly(const signature *s, PyTypeObject *owner, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
+                  PyObject **values)
+{
+    PyObject *function = qualified_name(s, owner);
+    const Py_ssize_t keyword_count = keywords != NULL ? PyTuple_Size(keywords) : 0;
+    bool ok = function != NULL;
+
+    for (Py_ssize_t i = 0; i < s->total; i++)
+        values[i] = i < count && i < s->positional ? args[i] : NULL;
+    for (Py_ssize_t i = 0; ok && i < keyword_count; i++)
+        ok = take_keyword(s, function, PyTuple_GetItem(keywords, i), args[count + i], values);
+    ok = ok && complete(s, function, owner != NULL, count, values);
+    Py_XDECREF(function);
+    return ok;
+}
+
+bool parse_constructor(const signature *s, PyTypeObject *type, PyObject *args, PyObject *keywords, PyObject **values)
+{
+    PyObject *function = qualified_name(s, type), *keyword, *value;
+    const Py_ssize_t count = PyTuple_Size(args);
+    Py_ssize_t position = 0;
+    bool ok = function != NULL;
+
+    for (Py_ssize_t i = 0; i < s->total; i++)
+        values[i] = i < count && i < s->positional ? PyTuple_GetItem(args, i) : NULL;
+    while (ok && keywords != NULL && PyDict_Next(keywords, &position, &keyword, &value))
+        ok = take_keyword(s, function, keyword, value, values);
+    ok = ok && complete(s, function, true, count, values);
+    Py_XDECREF(function);
+    return ok;
+}
+
+/* ---- Buffers. ---- */
+
+static uint8_t nothing; /* where an empty buffer without an address points */
+
+static void raise_not_bytes_like(PyObject *object, const char *name)
+{
+    PyObject *type = PyType_GetName(Py_TYPE(object));
+
+    if (type != NULL)
+        PyErr_Format(PyExc_TypeError, "%s must be bytes-like, not %U", name, type);
+    Py_XDECREF(type);
+}
+
+/* Takes over what PyObject_GetBuffer gave. */
+static bool check_contiguous(buffer *b, const char *name)
+{
+    if (!PyBuffer_IsContiguous(&b->view, 'C')) {
+        PyErr_Format(PyExc_BufferError, "%s must be C-contiguous", name);
+        PyBuffer_Release(&b->view);
+        return false;
+    }
+    b->bytes = b->view.buf != NULL ? b->view.buf : &nothing;
+    b->size = (size_t)b->view.len;
+    return true;
+}
+
+bool acquire_slowly(buffer *b, PyObject *object, const char *name)
+{
+    if (!PyObject_CheckBuffer(object)) {
+        raise_not_bytes_like(object, name);
+        return false;
+    }
+    return PyObject_GetBuffer(object, &b->view, PyBUF_FULL_RO) == 0 && check_contiguous(b, name);
+}
+
+bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size, PyObject *error)
+{
+    if (!acquire(b, object, name))
+        return false;
+    if (b->size != size) {
+        PyErr_Format(error, "%s must be %zu bytes, got %zu", name, size, b->size);
+        release(b);
+        NO_BUFFER(*b);
+        return false;
+    }
+    return true;
+}
+
+bool acquire_output(buffer *b, PyObject *object, const char *name, size_t size)
+{
+    if (!acquire_slowly(b, object, name))
+        return false;
+    if (b->view.readonly) {
+        PyErr_Format(PyExc_TypeError, "%s must be writable", name);
+    } else if (b->size != size) {
+        PyErr_Format(PyExc_ValueError, "%s must be %zu bytes, got %zu", name, size, b->size);
+    } else { /* asked again, now for writing: some exporters keep account of it */
+        PyBuffer_Release(&b->view);
+        return PyObject_GetBuffer(object, &b->view, PyBUF_FULL) == 0 && check_contiguous(b, name);
+    }
+    PyBuffer_Release(&b->view);
+    return false;
+}
+
+bool check_overlap(const buffer *output, const char *output_name, const buffer *input, const char *input_name,
+                   bool in_place)
+{
+    const uintptr_t o = (uintptr_t)output->bytes, i = (uintptr_t)input->bytes;
+
+    if (output->size == 0 || input->size == 0 || o + output->size <= i || i + input->size <= o || (in_place && o == i))
+        return true;
+    PyErr_Format(PyExc_ValueError, "%s overlaps %s", output_name, input_name);
+    return false;
+}
+
+/* ---- Numbers. ---- */
+
+PyObject *shown(PyObject *number)
+{
+    int overflow;
+    const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    if (overflow != 0 || value == LLONG_MIN)
+        return PyUnicode_FromString("an integer over 63 bits");
+    return PyUnicode_FromFormat("%lld", value);
+}
+
+void raise_out_of_range(PyObject *error, const char *name, const char *max, PyObject *number)
+{
+    PyObject *got = shown(number);
+
+    if (got != NULL)
+        PyErr_Format(error, "%s must be 0 to %s, got %U", name, max, got);
+    Py_XDECREF(got);
+}
+
+bool integer_up_to(uint64_t *value, PyObject *object, const char *name, uint64_t max, PyObject *error)
+{
+    PyObject *number = PyNumber_Index(object);
+    char limit[24];
+
+    if (number == NULL)
+        return false;
+    *value = PyLong_AsUnsignedLongLong(number);
+    if (*value == UINT64_MAX && PyErr_Occurred()) {
+        PyErr_Clear(); /* it can only be an OverflowError: negative, or over 64 bits */
+    } else if (*value <= max) {
+        Py_DECREF(number);
+        return true;
+    }
+    PyOS_snprintf(limit, sizeof limit, "%llu", (unsigned long long)max);
+    raise_out_of_range(error, name, limit, number);
+    Py_DECREF(number);
+    return false;
+}
+
+bool rounds_from(unsigned *rounds, PyObject *object)
+{
+    PyObject *number, *got;
+    int overflow;
+    long value;
+
+    *rounds = 20;
+    if (object == NULL)
+        return true;
+    number = PyNumber_Index(object);
+    if (number == NULL)
+        return false;
+    value = PyLong_AsLongAndOverflow(number, &overflow);
+    if (value == 8 || value == 12 || value == 20) {
+        *rounds = (unsigned)value;
+        Py_DECREF(number);
+        return true;
+    }
+    got = shown(number);
+    if (got != NULL)
+        PyErr_Format(PyExc_ValueError, "rounds must be 8, 12 or 20, got %U", got);
+    Py_XDECREF(got);
+    Py_DECREF(number);
+    return false;
+}
+
+void raise_too_long(const module_state *state, const char *name, uint64_t limit, size_t size)
+{
+    PyErr_Format(state->counter_overflow, "%s must be at most %llu bytes, got %zu", name, (unsigned long long)limit,
+                 size);
+}

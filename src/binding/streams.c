@@ -1,0 +1,352 @@
+/*
+ * ChaCha20, XChaCha20 and ChaCha20Legacy: keystreams with a position.
+ *
+ * A position is a block and an offset in it, 0..63; only the very end is offset 64 of the last block. No keystream is
+ * kept between calls: a block that was begun is computed again.
+ */
+#include <stdatomic.h>
+
+#include "binding.h"
+
+typedef struct {
+    PyObject_HEAD
+    const chapoly_kernel *kernel;
+    chapoly_chacha chacha;
+    uint64_t block;
+    unsigned offset;
+    bool closed;
+    atomic_flag busy; /* a call is in progress; others never wait for it */
+} stream_object;
+
+static uint64_t last_block(const stream_object *self)
+{
+    return self->chacha.wide ? UINT64_MAX : UINT32_MAX;
+}
+
+/* Claims the stream for one call. StateError if that cannot be; then nothing has changed. */
+static bool claim(stream_object *self)
+{
+    const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
+
+    if (atomic_flag_test_and_set_explicit(&self->busy, memory_order_acquire)) {
+        PyErr_SetString(state->state_error, "another call on this stream is in progress");
+        return false;
+    }
+    if (self->closed) {
+        atomic_flag_clear_explicit(&self->busy, memory_order_release);
+        PyErr_SetString(state->state_error, "stream is closed");
+        return false;
+    }
+    return true;
+}
+
+static void unclaim(stream_object *self)
+{
+    atomic_flag_clear_explicit(&self->busy, memory_order_release);
+}
+
+/* Moves on by `size` bytes, no more than are left. */
+static void advance(stream_object *self, size_t size)
+{
+    const uint64_t bytes = self->offset + (uint64_t)size; /* size < 2^63 */
+
+    if (bytes / 64 > last_block(self) - self->block) {
+        self->block = last_block(self);
+        self->offset = 64;
+    } else {
+        self->block += bytes / 64;
+        self->offset = (unsigned)(bytes % 64);
+    }
+}
+
+static bool fits(stream_object *self, const char *name, size_t size)
+{
+    const uint64_t left = chapoly_chacha_left(&self->chacha, self->block, self->offset);
+
+    if (size <= left)
+        return true;
+    raise_too_long(PyType_GetModuleState(Py_TYPE((PyObject *)self)), name, left, size);
+    return false;
+}
+
+/* The stream is claimed and the data fits. */
+static void xor(stream_object *self, uint8_t *out, const uint8_t *data, size_t size)
+{
+    RELEASING_GIL(size, chapoly_chacha_xor(self->kernel, &self->chacha, self->block, self->offset, out, data, size));
+    advance(self, size);
+}
+
+static PyObject *stream_update(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+{
+    static const signature s = {"update", {"data"}, 1, 1, 1};
+    stream_object *self = (stream_object *)object;
+    PyObject *values[1], *result = NULL;
+    buffer data;
+    uint8_t *out;
+
+    NO_BUFFER(data);
+    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") && claim(self)) {
+        if (fits(self, "data", data.size) && (result = new_bytes(data.size, &out)) != NULL)
+            xor(self, out, data.bytes, data.size);
+        unclaim(self);
+    }
+    release(&data);
+    return result;
+}
+
+static PyObject *stream_update_into(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+{
+    static const signature s = {"update_into", {"data", "buf"}, 2, 2, 2};
+    stream_object *self = (stream_object *)object;
+    PyObject *values[2], *result = NULL;
+    buffer data, out;
+
+    NO_BUFFER(data), NO_BUFFER(out);
+    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") &&
+        acquire_output(&out, values[1], "buf", data.size) && check_overlap(&out, "buf", &data, "data", true) &&
+        claim(self)) {
+        if (fits(self, "data", data.size) && (result = PyLong_FromSize_t(data.size)) != NULL)
+            xor(self, out.bytes, data.bytes, data.size);
+        unclaim(self);
+    }
+    release(&data), release(&out);
+    return result;
+}
+
+/* 64 * blocks + offset, which can have 71 bits. */
+static PyObject *bytes_in(uint64_t blocks, unsigned offset)
+{
+    PyObject *high = PyLong_FromUnsignedLongLong(blocks), *low = PyLong_FromUnsignedLong(offset);
+    PyObject *size = PyLong_FromLong(CHAPOLY_BLOCK_SIZE), *product = NULL, *sum = NULL;
+
+    if (high != NULL && low != NULL && size != NULL && (product = PyNumber_Multiply(high, size)) != NULL)
+        sum = PyNumber_Add(product, low);
+    Py_XDECREF(high);
+    Py_XDECREF(low);
+    Py_XDECREF(size);
+    Py_XDECREF(product);
+    return sum;
+}
+
+/* The number of bytes asked for, if that many are left; else -1 with an exception. */
+static Py_ssize_t checked_size(stream_object *self, PyObject *number)
+{
+    PyObject *left = bytes_in(last_block(self) - self->block, 64 - self->offset), *zero = PyLong_FromLong(0);
+    const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
+    Py_ssize_t size = -1;
+    PyObject *got = shown(number);
+    int negative = -1, too_many = -1;
+
+    if (left != NULL && zero != NULL && got != NULL) {
+        negative = PyObject_RichCompareBool(number, zero, Py_LT);
+        too_many = PyObject_RichCompareBool(number, left, Py_GT);
+    }
+    if (negative == 1)
+        PyErr_Format(PyExc_ValueError, "n must be 0 or more, got %U", got);
+    else if (too_many == 1)
+        PyErr_Format(state->counter_overflow, "n must be at most %S bytes, got %U", left, got);
+    else if (negative == 0 && too_many == 0)
+        size = PyLong_AsSsize_t(number);
+    Py_XDECREF(left);
+    Py_XDECREF(zero);
+    Py_XDECREF(got);
+    return size;
+}
+
+static PyObject *stream_keystream(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+{
+    static const signature s = {"keystream", {"n"}, 1, 1, 1};
+    stream_object *self = (stream_object *)object;
+    PyObject *values[1], *number, *result = NULL;
+    uint8_t *out;
+
+    if (!parse(&s, Py_TYPE(object), args, count, keywords, values) || (number = PyNumber_Index(values[0])) == NULL)
+        return NULL;
+    if (claim(self)) {
+        const Py_ssize_t size = checked_size(self, number);
+        if (size >= 0 && (result = new_bytes((size_t)size, &out)) != NULL) {
+            memset(out, 0, (size_t)size);
+            xor(self, out, out, (size_t)size);
+        }
+        unclaim(self);
+    }
+    Py_DECREF(number);
+    return result;
+}
+
+/*
+ * The position `number`, if it is one. Byte n > 0 follows byte n - 1, which lies in block (n - 1) / 64: so the end of
+ * the stream needs no arithmetic beyond 64 bits.
+ */
+static bool position_from(const stream_object *self, PyObject *number, uint64_t *block, unsigned *offset)
+{
+    PyObject *one = PyLong_FromLong(1), *six = PyLong_FromLong(6), *mask = PyLong_FromLong(63);
+    PyObject *before = NULL, *high = NULL, *low = NULL;
+    const int positive = one != NULL ? PyObject_IsTrue(number) : -1;
+    bool ok = false;
+
+    if (positive == 0) {
+        *block = *offset = 0;
+        ok = true;
+    } else if (positive == 1 && six != NULL && mask != NULL && (before = PyNumber_Subtract(number, one)) != NULL &&
+               (high = PyNumber_Rshift(before, six)) != NULL && (low = PyNumber_And(before, mask)) != NULL) {
+        *block = PyLong_AsUnsignedLongLong(high); /* an OverflowError if it is negative or over 64 bits */
+        *offset = (unsigned)PyLong_AsUnsignedLong(low) + 1;
+        ok = !PyErr_Occurred() && *block <= last_block(self);
+        if (ok && *offset == 64 && *block < last_block(self)) {
+            *block += 1;
+            *offset = 0;
+        }
+    }
+    Py_XDECREF(one);
+    Py_XDECREF(six);
+    Py_XDECREF(mask);
+    Py_XDECREF(before);
+    Py_XDECREF(high);
+    Py_XDECREF(low);
+    if (!ok && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_OverflowError))) {
+        const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
+        PyErr_Clear();
+        raise_out_of_range(state->counter_overflow, "byte",
+                           self->chacha.wide ? "1180591620717411303424" : "274877906944", number); /* 2^70, 2^38 */
+    }
+    return ok;
+}
+
+static PyObject *stream_seek(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+{
+    static const signature s = {"seek", {"byte"}, 1, 1, 1};
+    stream_object *self = (stream_object *)object;
+    PyObject *values[1], *number, *result = NULL;
+    uint64_t block;
+    unsigned offset;
+
+    if (!parse(&s, Py_TYPE(object), args, count, keywords, values) || (number = PyNumber_Index(values[0])) == NULL)
+        return NULL;
+    if (claim(self)) {
+        if (position_from(self, number, &block, &offset)) {
+            self->block = block;
+            self->offset = offset;
+            result = Py_NewRef(Py_None);
+        }
+        unclaim(self);
+    }
+    Py_DECREF(number);
+    return result;
+}
+
+static PyObject *stream_tell(PyObject *object, PyObject *unused)
+{
+    stream_object *self = (stream_object *)object;
+    PyObject *result = NULL;
+
+    (void)unused;
+    if (claim(self)) {
+        result = bytes_in(self->block, self->offset);
+        unclaim(self);
+    }
+    return result;
+}
+
+static PyObject *stream_enter(PyObject *object, PyObject *unused)
+{
+    stream_object *self = (stream_object *)object;
+
+    (void)unused;
+    if (!claim(self))
+        return NULL;
+    unclaim(self);
+    return Py_NewRef(object);
+}
+
+static PyObject *stream_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    stream_object *self = (stream_object *)object;
+
+    (void)args, (void)count;
+    if (!claim(self))
+        return NULL;
+    chapoly_wipe(&self->chacha, sizeof self->chacha);
+    self->closed = true;
+    unclaim(self);
+    Py_RETURN_NONE;
+}
+
+/* ---- The types. ---- */
+
+static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords, size_t nonce_size)
+{
+    static const signature s = {"__init__", {"key", "nonce", "counter", "rounds"}, 2, 2, 4};
+    const module_state *state = PyType_GetModuleState(type);
+    const uint64_t last = nonce_size == CHAPOLY_LEGACY_NONCE_SIZE ? UINT64_MAX : UINT32_MAX;
+    stream_object *self = NULL;
+    PyObject *values[4];
+    buffer key, nonce;
+    uint64_t counter = 0;
+    unsigned rounds;
+
+    NO_BUFFER(key), NO_BUFFER(nonce);
+    if (parse_constructor(&s, type, args, keywords, values) &&
+        acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
+        acquire_exactly(&nonce, values[1], "nonce", nonce_size, state->invalid_nonce) &&
+        (values[2] == NULL || integer_up_to(&counter, values[2], "counter", last, state->counter_overflow)) &&
+        rounds_from(&rounds, values[3]) && (self = (stream_object *)PyType_GenericAlloc(type, 0)) != NULL) {
+        self->kernel = chapoly_kernel_chosen();
+        self->block = counter;
+        atomic_flag_clear(&self->busy);
+        if (nonce_size == CHAPOLY_XNONCE_SIZE)
+            chapoly_xchacha20_init(self->kernel, &self->chacha, key.bytes, nonce.bytes, rounds);
+        else if (nonce_size == CHAPOLY_LEGACY_NONCE_SIZE)
+            chapoly_chacha20_legacy_init(&self->chacha, key.bytes, nonce.bytes, rounds);
+        else
+            chapoly_chacha20_init(&self->chacha, key.bytes, nonce.bytes, rounds);
+    }
+    release(&key), release(&nonce);
+    return (PyObject *)self;
+}
+
+static void stream_dealloc(PyObject *object)
+{
+    stream_object *self = (stream_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+
+    chapoly_wipe(&self->chacha, sizeof self->chacha);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+/* One type: its name, the prefix of its functions, and the size of its nonce. */
+#define STREAM_TYPE(type, prefix, nonce_size)                                                                        \
+    static PyObject *prefix##_new(PyTypeObject *t, PyObject *args, PyObject *keywords)                               \
+    {                                                                                                                \
+        return stream_new(t, args, keywords, nonce_size);                                                            \
+    }                                                                                                                \
+    static PyMethodDef prefix##_methods[] = {                                                                        \
+        {"update", FASTCALL(stream_update), DOC_##type##_update},                                                    \
+        {"update_into", FASTCALL(stream_update_into), DOC_##type##_update_into},                                     \
+        {"keystream", FASTCALL(stream_keystream), DOC_##type##_keystream},                                           \
+        {"seek", FASTCALL(stream_seek), DOC_##type##_seek},                                                          \
+        {"tell", stream_tell, METH_NOARGS, DOC_##type##_tell},                                                       \
+        {"__enter__", stream_enter, METH_NOARGS, DOC_##type##___enter__},                                            \
+        {"__exit__", (PyCFunction)(void (*)(void))stream_exit, METH_FASTCALL, DOC_##type##___exit__},                \
+        {"__reduce__", refuse_pickle, METH_NOARGS, NULL},                                                            \
+        {"__reduce_ex__", refuse_pickle, METH_O, NULL},                                                              \
+        {NULL, NULL, 0, NULL},                                                                                       \
+    };                                                                                                               \
+    static PyType_Slot prefix##_slots[] = {                                                                          \
+        {Py_tp_doc, (void *)DOC_##type},                                                                             \
+        {Py_tp_new, prefix##_new},                                                                                   \
+        {Py_tp_dealloc, stream_dealloc},                                                                             \
+        {Py_tp_methods, prefix##_methods},                                                                           \
+        {0, NULL},                                                                                                   \
+    };                                                                                                               \
+    PyType_Spec prefix##_spec = {                                                                                    \
+        .name = "chapoly." #type,                                                                                    \
+        .basicsize = sizeof(stream_object),                                                                          \
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,                                                      \
+        .slots = prefix##_slots,                                                                                     \
+    }
+
+STREAM_TYPE(ChaCha20, chacha20, CHAPOLY_NONCE_SIZE);
+STREAM_TYPE(XChaCha20, xchacha20, CHAPOLY_XNONCE_SIZE);
+STREAM_TYPE(ChaCha20Legacy, chacha20_legacy, CHAPOLY_LEGACY_NONCE_SIZE);

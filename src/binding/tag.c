@@ -1,0 +1,110 @@
+/*
+ * Tag: a final subclass of bytes, always 16 bytes, compared in constant time.
+ */
+#include "binding.h"
+
+/* Allocates the one result object itself: the constructor of bytes would make a second. */
+static PyObject *allocate(PyTypeObject *type, const uint8_t tag[16])
+{
+    PyObject *self = PyType_GenericAlloc(type, 16);
+
+    if (self != NULL)
+        memcpy(PyBytes_AsString(self), tag, 16);
+    return self;
+}
+
+PyObject *new_tag(const module_state *state, const uint8_t tag[16])
+{
+    return allocate(state->tag, tag);
+}
+
+static PyObject *tag_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static const signature s = {"__new__", {"tag"}, 1, 1, 1};
+    const module_state *state = PyType_GetModuleState(type);
+    PyObject *values[1], *self;
+    buffer bytes;
+
+    NO_BUFFER(bytes);
+    if (!parse_constructor(&s, type, args, keywords, values) ||
+        !acquire_exactly(&bytes, values[0], "tag", 16, state->invalid_tag))
+        return NULL;
+    self = allocate(type, bytes.bytes);
+    release(&bytes);
+    return self;
+}
+
+/* Equality for any bytes-like operand; everything else about order is refused, since it would take time that tells. */
+static PyObject *tag_richcompare(PyObject *self, PyObject *other, int operator)
+{
+    static const char *const names[] = {"<", "<=", "==", "!=", ">", ">="};
+    const uint8_t *tag = (const uint8_t *)PyBytes_AsString(self);
+    uint8_t bytes[16];
+    Py_buffer view;
+    bool equal = false;
+
+    if (operator != Py_EQ && operator != Py_NE) {
+        PyObject *left = PyType_GetName(Py_TYPE(self)), *right = PyType_GetName(Py_TYPE(other));
+        if (left != NULL && right != NULL)
+            PyErr_Format(PyExc_TypeError, "'%s' not supported between instances of '%U' and '%U'", names[operator],
+                         left, right);
+        Py_XDECREF(left);
+        Py_XDECREF(right);
+        return NULL;
+    }
+    if (!PyObject_CheckBuffer(other))
+        Py_RETURN_NOTIMPLEMENTED;
+    if (PyObject_GetBuffer(other, &view, PyBUF_FULL_RO) < 0)
+        return NULL;
+    if (view.len == 16) {
+        if (PyBuffer_ToContiguous(bytes, &view, 16, 'C') < 0) {
+            PyBuffer_Release(&view);
+            return NULL;
+        }
+        equal = chapoly_tag_equal(tag, bytes);
+    }
+    PyBuffer_Release(&view);
+    return PyBool_FromLong(equal == (operator == Py_EQ));
+}
+
+static PyObject *tag_repr(PyObject *self)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *tag = (const uint8_t *)PyBytes_AsString(self);
+    char hex[33] = {0};
+
+    for (int i = 0; i < 16; i++) {
+        hex[2 * i] = digits[tag[i] >> 4];
+        hex[2 * i + 1] = digits[tag[i] & 15];
+    }
+    return PyUnicode_FromFormat("Tag('%s')", hex);
+}
+
+/* bytes would pickle with protocols 0 and 1 by a way that a final type refuses. */
+static PyObject *tag_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_BuildValue("O(y#)", Py_TYPE(self), PyBytes_AsString(self), (Py_ssize_t)16);
+}
+
+static PyMethodDef methods[] = {
+    {"__reduce__", tag_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, (void *)DOC_Tag},
+    {Py_tp_new, tag_new},
+    {Py_tp_hash, PyObject_HashNotImplemented},
+    {Py_tp_richcompare, tag_richcompare},
+    {Py_tp_repr, tag_repr},
+    {Py_tp_str, tag_repr},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+PyType_Spec tag_spec = {
+    .name = "chapoly.Tag",
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
