@@ -1,0 +1,212 @@
+/*
+ * ChaCha (RFC 8439 2.3 and 2.4) for AArch64 with Advanced SIMD.
+ *
+ * A group is four consecutive blocks: vector i holds word i of each, one block per lane. One vector instruction takes
+ * two cycles until its result can be used and current cores start two to four of them per cycle, so one group waits
+ * for itself half of the time: long inputs run two groups side by side. The integer units would be idle meanwhile, so
+ * they compute two more blocks, one after the other, at two scalar rounds per vector round: ten blocks per pass.
+ */
+#include "../kernel.h"
+
+#if defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__)
+
+#include <arm_neon.h>
+#include <string.h>
+
+#include "../bytes.h"
+
+chapoly_chacha_xor_fn chapoly_chacha_xor_neon, chapoly_chacha_xor_portable;
+
+/* Before register allocation gcc moves instructions apart for speed, which costs more in spills here than it gains. */
+#ifndef __clang__
+#pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize")
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { BLOCK = CHAPOLY_BLOCK_SIZE, GROUP = 4 * BLOCK };
+
+/*
+ * A double round (RFC 8439 2.3, inner_block) is eight steps of four independent a += b; d = (d ^ a) <<< n each: steps
+ * 0-3 are the column round, 4-7 the diagonal round. In step k, word i of the row `ROW_A` and so on, with the rows
+ * of the diagonal round turned by their own number.
+ */
+#define ROW_A(k) ((k) & 1 ? 2 : 0)
+#define ROW_B(k) ((k) & 1 ? 3 : 1)
+#define ROW_D(k) ((k) & 1 ? 1 : 3)
+#define WORD(row, i, k) (4 * (row) + ((i) + ((k) & 4 ? (row) : 0)) % 4)
+
+INLINE uint32x4_t rotate(uint32x4_t v, int step, uint8x16_t left8)
+{
+    switch (step & 3) {
+    case 0:
+        return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(v)));
+    case 1:
+        return vsriq_n_u32(vshlq_n_u32(v, 12), v, 20);
+    case 2:
+        return vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(v), left8));
+    default:
+        return vsriq_n_u32(vshlq_n_u32(v, 7), v, 25);
+    }
+}
+
+INLINE void group_step(uint32x4_t x[16], int k, uint8x16_t left8)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const int a = WORD(ROW_A(k), i, k), b = WORD(ROW_B(k), i, k), d = WORD(ROW_D(k), i, k);
+        x[a] = vaddq_u32(x[a], x[b]);
+        x[d] = rotate(veorq_u32(x[d], x[a]), k, left8);
+    }
+}
+
+INLINE void scalar_step(uint32_t x[16], int k)
+{
+    static const int left[4] = {16, 12, 8, 7};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const int a = WORD(ROW_A(k), i, k), b = WORD(ROW_B(k), i, k), d = WORD(ROW_D(k), i, k), n = left[k & 3];
+        x[a] += x[b];
+        x[d] ^= x[a];
+        x[d] = x[d] << n | x[d] >> (32 - n);
+        __asm__("" : "+r"(x[d])); /* or clang would gather the four into a vector */
+    }
+}
+
+/* Four blocks from block number `first` on, before the rounds. */
+INLINE void group_start(uint32x4_t x[16], const uint32_t state[16], uint32_t first)
+{
+    static const uint32_t lane[4] = {0, 1, 2, 3};
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        x[i] = vdupq_n_u32(state[i]);
+    x[12] = vaddq_u32(vdupq_n_u32(first), vld1q_u32(lane));
+}
+
+/* The feed-forward and the xor, row by row: a 4x4 transpose of words 4r..4r+3 gives row r of each of the blocks. */
+INLINE void group_finish(uint8_t *dst, const uint8_t *src, const uint32x4_t x[16], const uint32_t state[16],
+                         uint32_t first)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+        const uint32x4_t lo = vzip1q_u32(x[4 * r], x[4 * r + 2]), lo1 = vzip1q_u32(x[4 * r + 1], x[4 * r + 3]);
+        const uint32x4_t hi = vzip2q_u32(x[4 * r], x[4 * r + 2]), hi1 = vzip2q_u32(x[4 * r + 1], x[4 * r + 3]);
+        const uint32x4_t row[4] = {vzip1q_u32(lo, lo1), vzip2q_u32(lo, lo1), vzip1q_u32(hi, hi1), vzip2q_u32(hi, hi1)};
+        uint32x4_t start = vld1q_u32(state + 4 * r);
+#pragma GCC unroll 4
+        for (uint32_t b = 0; b < 4; b++) {
+            if (r == 3)
+                start = vsetq_lane_u32(first + b, start, 0);
+            const uint8x16_t keystream = vreinterpretq_u8_u32(vaddq_u32(row[b], start));
+            const size_t at = b * BLOCK + 16 * (size_t)r;
+            vst1q_u8(dst + at, veorq_u8(vld1q_u8(src + at), keystream));
+        }
+    }
+}
+
+INLINE void scalar_start(uint32_t x[16], const uint32_t state[16], uint32_t counter)
+{
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        x[i] = state[i];
+    x[12] = counter;
+}
+
+INLINE void scalar_finish(uint8_t *dst, const uint8_t *src, const uint32_t x[16], const uint32_t state[16],
+                          uint32_t counter)
+{
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        const uint32_t lo = x[i] + (i == 12 ? counter : state[i]), hi = x[i + 1] + state[i + 1];
+        chapoly_store64(dst + 4 * i, chapoly_load64(src + 4 * i) ^ (lo | (uint64_t)hi << 32));
+    }
+}
+
+/*
+ * 4 * groups blocks in vectors and 2 * pair blocks in scalars, from state[12] on. In the first half of the vector
+ * rounds the first scalar block goes through all of its rounds, in the second half the second.
+ */
+INLINE void blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int groups,
+                   const int pair)
+{
+    static const uint8_t left8_bytes[16] = {3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14};
+    const uint8x16_t left8 = vld1q_u8(left8_bytes);
+    const uint32_t counter = state[12];
+    uint32x4_t x[16], y[16];
+
+    group_start(x, state, counter);
+    if (groups == 2)
+        group_start(y, state, counter + 4);
+    for (unsigned half = 0; half < 2; half++) {
+        const uint32_t scalar_block = 4 * (uint32_t)groups + half;
+        uint32_t s[16];
+        if (pair)
+            scalar_start(s, state, counter + scalar_block);
+        for (unsigned i = 0; i < rounds / 4; i++) {
+#pragma GCC unroll 8
+            for (int k = 0; k < 8; k++) {
+                group_step(x, k, left8);
+                if (pair)
+                    scalar_step(s, 2 * k & 7);
+                if (groups == 2)
+                    group_step(y, k, left8);
+                if (pair)
+                    scalar_step(s, (2 * k + 1) & 7);
+            }
+        }
+        if (pair)
+            scalar_finish(dst + scalar_block * BLOCK, src + scalar_block * BLOCK, s, state, counter + scalar_block);
+    }
+    group_finish(dst, src, x, state, counter);
+    if (groups == 2)
+        group_finish(dst + GROUP, src + GROUP, y, state, counter + 4);
+}
+
+#define NOINLINE static __attribute__((noinline))
+
+NOINLINE void blocks10(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+{
+    blocks(dst, src, state, rounds, 2, 1);
+}
+
+NOINLINE void blocks6(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+{
+    blocks(dst, src, state, rounds, 1, 1);
+}
+
+NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+{
+    blocks(dst, src, state, rounds, 1, 0);
+}
+
+void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
+{
+    uint32_t at[16];
+
+    memcpy(at, state, sizeof at);
+    for (; len >= 10 * BLOCK; len -= 10 * BLOCK, dst += 10 * BLOCK, src += 10 * BLOCK, at[12] += 10)
+        blocks10(dst, src, at, rounds);
+
+    /* At most two blocks are done sooner without vectors; the others by the narrowest of the three that holds them. */
+    if (len <= 2 * BLOCK) {
+        chapoly_chacha_xor_portable(dst, src, len, at, rounds);
+    } else {
+        const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : 4) * BLOCK;
+        uint8_t buffer[10 * BLOCK];
+        const bool partial = len < size;
+        uint8_t *const out = partial ? buffer : dst;
+
+        if (partial)
+            src = memcpy(buffer, src, len);
+        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : blocks4)(out, src, at, rounds);
+        if (partial) {
+            memcpy(dst, buffer, len);
+            chapoly_wipe(buffer, size);
+        }
+    }
+    chapoly_wipe(at, sizeof at);
+}
+
+#else
+typedef int chapoly_chacha20_neon_left_out; /* a file of C must declare something */
+#endif

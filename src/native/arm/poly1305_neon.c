@@ -1,0 +1,239 @@
+/*
+ * Poly1305 blocks (RFC 8439 2.5.1) for AArch64 with Advanced SIMD.
+ *
+ * Numbers mod p = 2^130 - 5 are five limbs of 26 bits, x0 + 2^26 x1 + ... + 2^104 x4. Two accumulators run side by side
+ * in the two lanes of a vector: lane 0 takes the even blocks, lane 1 the odd ones, so each is multiplied by R = r^2 per
+ * pair of blocks, and
+ *     h * r^2 of one accumulator for all pairs = lane 0 * r^2 + lane 1 * r
+ * at the end. Eight blocks (four pairs) are taken at a time with one carry for all of them:
+ *     h = h R^4 + m0 R^3 + m1 R^2 + m2 R + m3.
+ * The powers, the first and the last few blocks and the end are done by the portable function.
+ */
+#include "../kernel.h"
+
+#if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
+
+#include <arm_neon.h>
+
+#include "../bytes.h"
+
+chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks_portable;
+
+#define INLINE static inline __attribute__((always_inline))
+#define MASK UINT32_C(0x3ffffff) /* 26 bits */
+
+enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
+
+/* The fewest blocks for which setting up the powers is worth it. */
+enum { CROSSOVER = 24 };
+
+/*
+ * requires  w[2] <= 4
+ * ensures   limb[0..3] < 2^26, limb[4] < 2^26 + 2^24, same value
+ */
+INLINE void split(uint32_t limb[5], const uint64_t w[3])
+{
+    limb[0] = (uint32_t)w[0] & MASK;
+    limb[1] = (uint32_t)(w[0] >> 26) & MASK;
+    limb[2] = (uint32_t)(w[0] >> 52 | w[1] << 12) & MASK;
+    limb[3] = (uint32_t)(w[1] >> 14) & MASK;
+    limb[4] = (uint32_t)(w[1] >> 40 | w[2] << 24);
+}
+
+/*
+ * h += the number that the limbs hold, mod p.
+ * requires  h[2] <= 4; limb[i] < 2^27
+ * ensures   h[2] <= 4
+ */
+static void add_limbs(uint64_t h[3], const uint32_t limb[5])
+{
+    uint64_t carry[5], sum, q;
+
+    /* Limbs of exactly 26 bits, so that they can be put side by side; carry[4] < 2^27 + 2. */
+    carry[0] = limb[0];
+    for (int i = 0; i < 4; i++) {
+        carry[i + 1] = limb[i + 1] + (carry[i] >> 26);
+        carry[i] &= MASK;
+    }
+    const uint64_t w0 = carry[0] | carry[1] << 26 | carry[2] << 52;
+    const uint64_t w1 = carry[2] >> 12 | carry[3] << 14 | carry[4] << 40;
+
+    sum = h[0] + w0;
+    q = sum < w0;
+    h[0] = sum;
+    sum = h[1] + q;
+    q = sum < q;
+    h[1] = sum + w1;
+    h[2] += q + (h[1] < w1) + (carry[4] >> 24); /* <= 4 + 1 + 1 + 8 */
+
+    /* 2^130 q = 5 q (mod p), at most 15: h[2] <= 3 + 1 afterwards */
+    q = 5 * (h[2] >> 2);
+    h[2] &= 3;
+    h[0] += q;
+    q = h[0] < q;
+    h[1] += q;
+    h[2] += h[1] < q;
+}
+
+/* x R^k in the lane numbering below: p[k] = limbs 0-3 of R^(k+1), s[k] = limb 4 and then five times limbs 1-3. */
+struct powers {
+    uint32_t p[PAIRS][4], s[PAIRS][4], s4[PAIRS]; /* s4[k] = five times limb 4 */
+};
+
+/* R = r^2, R^2, ... */
+static void raise(struct powers *powers, const uint64_t r[2])
+{
+    static const uint8_t zero[32];
+    uint64_t power[3] = {r[0], r[1], 0};
+    uint32_t limb[5];
+
+    for (int k = 0; k < PAIRS; k++) {
+        chapoly_poly1305_blocks_portable(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
+        split(limb, power);
+        for (int i = 0; i < 4; i++)
+            powers->p[k][i] = limb[i];
+        powers->s[k][0] = limb[4];
+        for (int i = 1; i < 4; i++)
+            powers->s[k][i] = 5 * limb[i];
+        powers->s4[k] = 5 * limb[4];
+    }
+    chapoly_wipe(power, sizeof power);
+    chapoly_wipe(limb, sizeof limb);
+}
+
+/*
+ * d += x * R^(k+1) in both lanes, where `mul` is vmlal_laneq_u32 or its like on the upper half of x:
+ * the sum of x_i p_j over i + j = n, and of x_i s_j over i + j = n + 5 (2^130 = 5 mod p, s_j = 5 p_j).
+ *
+ * requires  x[i] < 2^26 + 2^20; p_j < 2^26 + 2^24, so s_j < 1.25 * 5 * 2^26
+ * ensures   d[n] grows by less than (2^26 + 2^20) * 1.25 * (1 + 4 * 5) * 2^26 < 1.02 * 26.25 * 2^52 < 2^57
+ */
+#define MULTIPLY(d, mul, x, p, s, s4, k)                                                                             \
+    d[0] = mul(d[0], x[0], p, 0), d[1] = mul(d[1], x[0], p, 1), d[2] = mul(d[2], x[0], p, 2),                        \
+    d[3] = mul(d[3], x[0], p, 3), d[4] = mul(d[4], x[0], s, 0),                                                      \
+    d[0] = mul(d[0], x[1], s4, k), d[1] = mul(d[1], x[1], p, 0), d[2] = mul(d[2], x[1], p, 1),                       \
+    d[3] = mul(d[3], x[1], p, 2), d[4] = mul(d[4], x[1], p, 3),                                                      \
+    d[0] = mul(d[0], x[2], s, 3), d[1] = mul(d[1], x[2], s4, k), d[2] = mul(d[2], x[2], p, 0),                       \
+    d[3] = mul(d[3], x[2], p, 1), d[4] = mul(d[4], x[2], p, 2),                                                      \
+    d[0] = mul(d[0], x[3], s, 2), d[1] = mul(d[1], x[3], s, 3), d[2] = mul(d[2], x[3], s4, k),                       \
+    d[3] = mul(d[3], x[3], p, 0), d[4] = mul(d[4], x[3], p, 1),                                                      \
+    d[0] = mul(d[0], x[4], s, 1), d[1] = mul(d[1], x[4], s, 2), d[2] = mul(d[2], x[4], s, 3),                        \
+    d[3] = mul(d[3], x[4], s4, k), d[4] = mul(d[4], x[4], p, 0)
+
+/*
+ * Four blocks as limbs, one block per lane, with 2^128 added.
+ * ensures   m[0..3] < 2^26, m[4] < 2^25
+ */
+INLINE void load4(uint32x4_t m[5], const uint8_t *message)
+{
+    const uint32x4_t mask = vdupq_n_u32(MASK);
+    const uint32x4x4_t w = vld4q_u32((const void *)message); /* word i of each block */
+
+    m[0] = vandq_u32(w.val[0], mask);
+    m[1] = vandq_u32(vsliq_n_u32(vshrq_n_u32(w.val[0], 26), w.val[1], 6), mask);
+    m[2] = vandq_u32(vsliq_n_u32(vshrq_n_u32(w.val[1], 20), w.val[2], 12), mask);
+    m[3] = vandq_u32(vsliq_n_u32(vshrq_n_u32(w.val[2], 14), w.val[3], 18), mask);
+    m[4] = vorrq_u32(vshrq_n_u32(w.val[3], 8), vdupq_n_u32(1u << 24));
+}
+
+/*
+ * requires  d[i] < 2^60
+ * ensures   h[0], h[2], h[3] < 2^26; h[1] < 2^26 + 2^12, h[4] < 2^26 + 2^9; same value mod p
+ */
+INLINE void carry(uint32x2_t h[5], uint64x2_t d[5])
+{
+    const uint64x2_t mask = vdupq_n_u64(MASK);
+    uint64x2_t q;
+
+    d[1] = vsraq_n_u64(d[1], d[0], 26); /* d[1] < 2^60 + 2^34 */
+    d[0] = vandq_u64(d[0], mask);
+    d[4] = vsraq_n_u64(d[4], d[3], 26); /* d[4] < 2^60 + 2^34 */
+    d[3] = vandq_u64(d[3], mask);
+    d[2] = vsraq_n_u64(d[2], d[1], 26); /* d[2] < 2^60 + 2^35 */
+    d[1] = vandq_u64(d[1], mask);
+    q = vshrq_n_u64(d[4], 26); /* q < 2^34 + 2^8; d[0] < 2^26 + 5 q < 2^37 */
+    d[4] = vandq_u64(d[4], mask);
+    d[0] = vaddq_u64(vaddq_u64(d[0], q), vshlq_n_u64(q, 2));
+    d[3] = vsraq_n_u64(d[3], d[2], 26); /* d[3] < 2^26 + 2^35 */
+    d[2] = vandq_u64(d[2], mask);
+    d[1] = vsraq_n_u64(d[1], d[0], 26); /* d[1] < 2^26 + 2^11 */
+    d[0] = vandq_u64(d[0], mask);
+    d[4] = vsraq_n_u64(d[4], d[3], 26); /* d[4] < 2^26 + 2^10 */
+    d[3] = vandq_u64(d[3], mask);
+    for (int i = 0; i < 5; i++)
+        h[i] = vmovn_u64(d[i]);
+}
+
+void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks,
+                                  uint64_t top)
+{
+    static const uint8_t zero[16];
+    struct powers powers;
+    uint32_t even[5], odd[5];
+    uint32x2_t a[5];
+
+    if (blocks < CROSSOVER || top == 0) {
+        chapoly_poly1305_blocks_portable(h, r, message, blocks, top);
+        return;
+    }
+    raise(&powers, r);
+
+    /* First what does not fill a group, then two blocks to start the lanes with. */
+    const size_t first = (blocks - 2) % (2 * PAIRS);
+    chapoly_poly1305_blocks_portable(h, r, message, first, 1);
+    message += 16 * first;
+    const uint64_t block0[3] = {chapoly_load64(message), chapoly_load64(message + 8), 1};
+    const uint64_t block1[3] = {chapoly_load64(message + 16), chapoly_load64(message + 24), 1};
+    split(even, h);
+    split(odd, block0);
+    for (int i = 0; i < 5; i++)
+        even[i] += odd[i]; /* < 2^27, in limb 4 < 2^27 */
+    split(odd, block1);
+    for (int i = 0; i < 5; i++)
+        a[i] = vcreate_u32(even[i] | (uint64_t)odd[i] << 32);
+    message += 32;
+
+    const uint32x4_t p1 = vld1q_u32(powers.p[0]), s1 = vld1q_u32(powers.s[0]);
+    const uint32x4_t p2 = vld1q_u32(powers.p[1]), s2 = vld1q_u32(powers.s[1]);
+    const uint32x4_t p3 = vld1q_u32(powers.p[2]), s3 = vld1q_u32(powers.s[2]);
+    const uint32x4_t p4 = vld1q_u32(powers.p[3]), s4 = vld1q_u32(powers.s[3]);
+    const uint32x4_t fives = vld1q_u32(powers.s4);
+    for (size_t n = (blocks - first - 2) / (2 * PAIRS); n > 0; n--, message += 32 * PAIRS) {
+        uint64x2_t d[5];
+        uint32x4_t m[5];
+        uint32x2_t m0[5];
+
+        load4(m, message + 64);
+        for (int i = 0; i < 5; i++) {
+            m0[i] = vget_low_u32(m[i]);
+            d[i] = vmovl_high_u32(m[i]);
+        }
+        MULTIPLY(d, vmlal_laneq_u32, m0, p1, s1, fives, 0);
+        load4(m, message);
+        for (int i = 0; i < 5; i++)
+            m0[i] = vget_low_u32(m[i]);
+        MULTIPLY(d, vmlal_laneq_u32, m0, p3, s3, fives, 2);
+        MULTIPLY(d, vmlal_high_laneq_u32, m, p2, s2, fives, 1);
+        MULTIPLY(d, vmlal_laneq_u32, a, p4, s4, fives, 3);
+        carry(a, d);
+    }
+
+    /* h = (lane 0 * r + lane 1) * r */
+    for (int i = 0; i < 5; i++) {
+        even[i] = vget_lane_u32(a[i], 0);
+        odd[i] = vget_lane_u32(a[i], 1);
+    }
+    h[0] = h[1] = h[2] = 0;
+    add_limbs(h, even);
+    chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
+    add_limbs(h, odd);
+    chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
+
+    chapoly_wipe(&powers, sizeof powers);
+    chapoly_wipe(even, sizeof even);
+    chapoly_wipe(odd, sizeof odd);
+}
+
+#else
+typedef int chapoly_poly1305_neon_left_out; /* a file of C must declare something */
+#endif

@@ -1,0 +1,609 @@
+/*
+ * Tests of the C interface and of every kernel that can run here. Prints what failed and, last, "N passed, M failed".
+ */
+#if defined(__unix__) || defined(__APPLE__)
+#define _DEFAULT_SOURCE
+#define _DARWIN_C_SOURCE
+#define GUARD_PAGES 1
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "kernel.h"
+#include "vectors.h"
+
+static const chapoly_kernel *kernel; /* under test */
+static unsigned long passed, failed;
+
+/* Counts a check; a failed one prints the line and what it was about (a printf format and its values). */
+#define CHECK(condition, ...) check(condition, __LINE__, __VA_ARGS__)
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void check(bool right, int line, const char *format, ...);
+
+#include <stdarg.h>
+
+static void check(bool right, int line, const char *format, ...)
+{
+    va_list values;
+
+    if (right) {
+        passed++;
+        return;
+    }
+    if (++failed <= 50) {
+        printf("FAILED line %d, kernel %s: ", line, kernel == NULL ? "-" : chapoly_kernel_name(kernel));
+        va_start(values, format);
+        vprintf(format, values);
+        va_end(values);
+        putchar('\n');
+    }
+}
+
+/* ---- Small helpers. ---- */
+
+static uint64_t random_state = 0x0123456789abcdef;
+
+static uint64_t random64(void) /* splitmix64: the same numbers in every run */
+{
+    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void random_bytes(uint8_t *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        p[i] = (uint8_t)random64();
+}
+
+static bool all(const uint8_t *p, size_t len, uint8_t value)
+{
+    for (size_t i = 0; i < len; i++)
+        if (p[i] != value)
+            return false;
+    return true;
+}
+
+/* Whether p holds the bytes written in hex. */
+static bool equals_hex(const uint8_t *p, const char *hex)
+{
+    char text[3];
+
+    for (; *hex != '\0'; hex += 2, p++) {
+        snprintf(text, sizeof text, "%02x", *p);
+        if (memcmp(text, hex, 2) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void counting_key(uint8_t key[32]) /* K of the concrete cases: 00 01 ... 1f */
+{
+    for (int i = 0; i < 32; i++)
+        key[i] = (uint8_t)i;
+}
+
+enum { AREA = 1 << 16 };
+
+/* AREA bytes that end where memory ends: touching what comes before or after them is a fault. */
+static uint8_t *guarded_area(void)
+{
+#if defined(GUARD_PAGES)
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (AREA + page - 1) / page * page;
+    uint8_t *p = mmap(NULL, size + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED || mprotect(p, page, PROT_NONE) != 0 || mprotect(p + page + size, page, PROT_NONE) != 0) {
+        perror("guard pages");
+        exit(2);
+    }
+    return p + page + size - AREA;
+#else
+    uint8_t *p = malloc(AREA);
+    if (p == NULL)
+        exit(2);
+    return p;
+#endif
+}
+
+static uint8_t *source, *target, *expected; /* three such areas */
+
+/* ---- Vectors. ---- */
+
+static void run_vector(const struct vector *v)
+{
+    const uint8_t *field[FIELDS];
+    uint32_t len[FIELDS];
+    uint8_t out[32], tag[16];
+    chapoly_chacha chacha;
+    chapoly_poly1305 mac;
+
+    for (int i = 0; i < FIELDS; i++) {
+        field[i] = vector_bytes + v->field[i].at;
+        len[i] = v->field[i].len;
+    }
+    memset(target, 0xa5, len[MSG] + 1);
+    switch (v->algorithm) {
+    case CHACHA20:
+    case CHACHA20_DJB:
+    case CHACHA12_DJB:
+    case CHACHA8_DJB:
+    case XCHACHA20:
+    case XCHACHA20_DJB:
+        if (v->algorithm == CHACHA20) {
+            chapoly_chacha20_init(&chacha, field[KEY], field[NONCE], 20);
+        } else if (v->algorithm == XCHACHA20) {
+            chapoly_xchacha20_init(kernel, &chacha, field[KEY], field[NONCE], 20);
+        } else if (v->algorithm == XCHACHA20_DJB) { /* ours ends at 2^32 blocks; with a 64-bit counter it goes on */
+            chapoly_xchacha20_init(kernel, &chacha, field[KEY], field[NONCE], 20);
+            CHECK(chapoly_chacha_xor(kernel, &chacha, v->counter, 0, target, field[MSG], len[MSG]) ==
+                      CHAPOLY_COUNTER_OVERFLOW, "%s", v->name);
+            CHECK(all(target, len[MSG] + 1, 0xa5), "%s", v->name);
+            chapoly_hchacha20(kernel, out, field[KEY], field[NONCE], 20);
+            chapoly_chacha20_legacy_init(&chacha, out, field[NONCE] + 16, 20);
+        } else {
+            chapoly_chacha20_legacy_init(&chacha, field[KEY], field[NONCE],
+                                         v->algorithm == CHACHA20_DJB ? 20 : v->algorithm == CHACHA12_DJB ? 12 : 8);
+        }
+        CHECK(chapoly_chacha_xor(kernel, &chacha, v->counter, 0, target, field[MSG], len[MSG]) == CHAPOLY_OK, "%s",
+              v->name);
+        CHECK(len[CIPHERTEXT] == len[MSG] && memcmp(target, field[CIPHERTEXT], len[MSG]) == 0, "%s", v->name);
+        CHECK(target[len[MSG]] == 0xa5, "%s", v->name);
+        break;
+    case HCHACHA20:
+        chapoly_hchacha20(kernel, out, field[KEY], field[NONCE], 20);
+        CHECK(memcmp(out, field[CIPHERTEXT], 32) == 0, "%s", v->name);
+        break;
+    case POLY1305_KEYGEN:
+    case POLY1305_CHACHA20:
+        memset(out, 0, sizeof out);
+        chapoly_chacha20_init(&chacha, field[KEY], field[NONCE], 20);
+        CHECK(chapoly_chacha_xor(kernel, &chacha, 0, 0, out, out, 32) == CHAPOLY_OK, "%s", v->name);
+        if (v->algorithm == POLY1305_KEYGEN) {
+            CHECK(memcmp(out, field[CIPHERTEXT], 32) == 0, "%s", v->name);
+        } else {
+            chapoly_poly1305_mac(kernel, tag, out, field[MSG], len[MSG]);
+            CHECK(memcmp(tag, field[TAG], 16) == 0, "%s", v->name);
+        }
+        break;
+    case POLY1305:
+        chapoly_poly1305_mac(kernel, tag, field[KEY], field[MSG], len[MSG]);
+        CHECK(memcmp(tag, field[TAG], 16) == 0, "%s", v->name);
+        chapoly_poly1305_init(&mac, field[KEY]);
+        for (uint32_t i = 0; i < len[MSG]; i++)
+            chapoly_poly1305_update(kernel, &mac, field[MSG] + i, 1);
+        chapoly_poly1305_finish(kernel, &mac, tag);
+        CHECK(memcmp(tag, field[TAG], 16) == 0, "%s, byte by byte", v->name);
+        break;
+    case CHACHA20_POLY1305:
+    case XCHACHA20_POLY1305:
+        if (v->valid) {
+            CHECK(chapoly_aead_encrypt(kernel, target, tag, field[KEY], field[NONCE], len[NONCE], field[AAD],
+                                       len[AAD], field[MSG], len[MSG]) == CHAPOLY_OK, "%s", v->name);
+            CHECK(len[CIPHERTEXT] == len[MSG] && memcmp(target, field[CIPHERTEXT], len[MSG]) == 0, "%s", v->name);
+            CHECK(memcmp(tag, field[TAG], 16) == 0, "%s", v->name);
+        }
+        memset(target, 0xa5, len[CIPHERTEXT] + 1);
+        CHECK(chapoly_aead_decrypt(kernel, target, field[TAG], field[KEY], field[NONCE], len[NONCE], field[AAD],
+                                   len[AAD], field[CIPHERTEXT], len[CIPHERTEXT]) ==
+                  (v->valid ? CHAPOLY_OK : CHAPOLY_INVALID_TAG), "%s", v->name);
+        CHECK(v->valid ? memcmp(target, field[MSG], len[MSG]) == 0 : all(target, len[CIPHERTEXT], 0), "%s", v->name);
+        CHECK(target[len[CIPHERTEXT]] == 0xa5, "%s", v->name);
+        break;
+    }
+}
+
+static void test_vectors(void)
+{
+    CHECK(VECTORS == 1345 && VECTORS_LEFT_OUT == 59, "%d vectors, %d left out", VECTORS, VECTORS_LEFT_OUT);
+    for (size_t i = 0; i < VECTORS; i++)
+        run_vector(&vectors[i]);
+}
+
+/* ---- ChaCha. ---- */
+
+/* The keystream from `block` on, xored into src one block at a time by the portable function: the reference. */
+static void reference_xor(uint8_t *dst, const uint8_t *src, size_t len, const chapoly_chacha *chacha, uint64_t block)
+{
+    const chapoly_kernel *portable = kernel;
+
+    for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++)
+        portable = chapoly_kernel_at(i); /* the last one */
+    for (size_t at = 0; at < len; at += 64, block++) {
+        const size_t part = len - at < 64 ? len - at : 64;
+        chapoly_chacha_xor(portable, chacha, block, 0, dst + at, src + at, part);
+    }
+}
+
+static void test_concrete_cases(void)
+{
+    static const uint8_t zero_nonce[24];
+    uint8_t key[32], tag[16], subkey[32], message[1024];
+    chapoly_chacha chacha, legacy;
+
+    counting_key(key);
+    chapoly_chacha20_init(&chacha, key, zero_nonce, 20);
+    chapoly_chacha20_legacy_init(&legacy, key, zero_nonce, 20);
+
+    /* The last block is usable; one byte more is refused and nothing written. */
+    memset(target, 0, 65);
+    CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX, 0, target, target, 64) == CHAPOLY_OK, "last block");
+    CHECK(equals_hex(target, "1ce0deb8925fccea2d5587e850054559edcbbeb1a6c8e1c02c1e89abba08b01c"
+                             "ad6048fe5ab5242ed6befbef6b4040fcb666a5f3858d942a912c4e8800301a42"), "last block");
+    for (unsigned offset = 0; offset <= 64; offset++)
+        for (size_t more = 1; more <= 2000; more += 333) {
+            memset(target, 0xa5, 64 + more);
+            CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX, offset, target, source, 64 - offset + more) ==
+                      CHAPOLY_COUNTER_OVERFLOW && all(target, 64 + more, 0xa5), "overflow at offset %u", offset);
+        }
+    CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX - 10, 0, target, source, 11 * 64 + 1) ==
+              CHAPOLY_COUNTER_OVERFLOW, "overflow from eleven blocks before the end");
+    CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX, 64, target, source, 0) == CHAPOLY_OK, "nothing, at the end");
+    CHECK(chapoly_chacha_xor(kernel, &legacy, UINT64_MAX, 0, target, source, 64) == CHAPOLY_OK, "legacy, last block");
+    CHECK(chapoly_chacha_xor(kernel, &legacy, UINT64_MAX, 0, target, source, 65) == CHAPOLY_COUNTER_OVERFLOW,
+          "legacy, past the last block");
+
+    /* The original's counter carries into its high word. */
+    memset(target, 0, 128);
+    CHECK(chapoly_chacha_xor(kernel, &legacy, UINT32_MAX, 0, target, target, 128) == CHAPOLY_OK, "legacy");
+    CHECK(equals_hex(target + 64, "d838fb09536e2e3a10e8f23f486273a6"), "legacy, block 2^32");
+    for (uint64_t i = 0; i <= 32; i++)
+        for (size_t len = 1; len < 45 * 64; len += 173) {
+            const uint64_t start = (UINT64_C(1) << 32) - i;
+            chapoly_chacha_xor(kernel, &legacy, start, 0, target, source, len);
+            reference_xor(expected, source, len, &legacy, start);
+            CHECK(memcmp(target, expected, len) == 0, "legacy from 2^32 - %" PRIu64 ", %zu bytes", i, len);
+        }
+
+    /* Blocks in which word 12 of the keystream is smaller than the lane number: a 64-bit feed-forward would carry. */
+    static const struct { uint32_t block; const char *at48; } carries[] = {
+        {826131956, "010000000d001e3b"}, {4066161939, "01000000f5685050"}};
+    for (size_t c = 0; c < 2; c++)
+        for (uint32_t i = 0; i < 32; i++)
+            for (size_t blocks = i + 1; blocks < i + 24; blocks += 11) {
+                memset(target, 0, 64 * blocks);
+                chapoly_chacha_xor(kernel, &chacha, carries[c].block - i, 0, target, target, 64 * blocks);
+                CHECK(equals_hex(target + 64 * i + 48, carries[c].at48), "feed-forward of block %" PRIu32
+                      ", lane %" PRIu32 " of %zu", carries[c].block, i, blocks);
+            }
+
+    /* Empty messages. */
+    chapoly_aead_encrypt(kernel, target, tag, key, zero_nonce, 12, NULL, 0, NULL, 0);
+    CHECK(equals_hex(tag, "10324f800a160bd9a1794255be7ec29d"), "empty");
+    chapoly_aead_encrypt(kernel, target, tag, key, zero_nonce, 12, (const uint8_t *)"x", 1, NULL, 0);
+    CHECK(equals_hex(tag, "4bc7eefe6bd51b575d2379aaeaabcf6f"), "empty, associated data x");
+    CHECK(chapoly_aead_decrypt(kernel, target, tag, key, zero_nonce, 12, (const uint8_t *)"x", 1, NULL, 0) ==
+              CHAPOLY_OK, "empty, decrypted");
+
+    /* Poly1305 next to p = 2^130 - 5. */
+    uint8_t mac_key[32] = {2};
+    memset(message, 0xff, sizeof message);
+    chapoly_poly1305_mac(kernel, tag, mac_key, message, 16);
+    CHECK(equals_hex(tag, "03000000000000000000000000000000"), "r = 2, a block of ff");
+    mac_key[0] = 1;
+    for (int k = -1; k <= 4; k++) {
+        memset(message, 0, 48);
+        memset(message, 0xff, 16);
+        message[0] = (uint8_t)(0xfb + k); /* 2^128 - 5 + k, then twice 2^128: with the top bits 4 * 2^128 - 5 + k */
+        chapoly_poly1305_mac(kernel, tag, mac_key, message, 48);
+        CHECK(k < 0 ? tag[0] == 0xfa && all(tag + 1, 15, 0xff) : tag[0] == k && all(tag + 1, 15, 0), "p + %d", k);
+    }
+    static const struct { size_t len; const char *tag; } full[] = {
+        {16, "fbffff17faffff17faffff17faffff17"}, {64, "900fe32bc15fa8d7bca8efe4c7e37eb1"},
+        {65, "e4d8b131f296fa0723796121694ffa18"}, {1024, "25d4926a53bb480da228ec61e0a31a38"}};
+    memset(mac_key, 0xff, sizeof mac_key);
+    memset(message, 0xff, sizeof message);
+    for (size_t i = 0; i < sizeof full / sizeof full[0]; i++) {
+        chapoly_poly1305_mac(kernel, tag, mac_key, message, full[i].len);
+        CHECK(equals_hex(tag, full[i].tag), "key and message ff, %zu bytes", full[i].len);
+    }
+
+    static const uint8_t hchacha_nonce[16] = {0, 0, 0, 9, 0, 0, 0, 0x4a, 0, 0, 0, 0, 0x31, 0x41, 0x59, 0x27};
+    chapoly_hchacha20(kernel, subkey, key, hchacha_nonce, 20);
+    CHECK(equals_hex(subkey, "82413b4227b27bfed30e42508a877d73a0f9e4d58a74a853c12ec41326d3ecdc"), "HChaCha20");
+}
+
+/* One kernel call against the reference, with the source and the target wherever the caller wants them. */
+static void compare_xor(uint8_t *dst, const uint8_t *src, size_t len, uint32_t block, unsigned rounds)
+{
+    chapoly_chacha chacha;
+    uint8_t key[32], nonce[12];
+    uint32_t state[16], before[16];
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    chapoly_chacha20_init(&chacha, key, nonce, rounds);
+    memcpy(state, chacha.words, sizeof state);
+    state[12] = block;
+    memcpy(before, state, sizeof before);
+    reference_xor(expected, src, len, &chacha, block);
+    kernel->chacha_xor(dst, src, len, state, rounds);
+    CHECK(memcmp(dst, expected, len) == 0, "ChaCha%u, %zu bytes from block %" PRIu32 ", %s", rounds, len, block,
+          dst == src ? "in place" : "apart");
+    CHECK(memcmp(state, before, sizeof state) == 0, "ChaCha%u changed its state, %zu bytes", rounds, len);
+}
+
+static void test_chacha_lengths(void)
+{
+    for (size_t len = 0; len <= 1100; len++)
+        for (unsigned i = 0; i < 3; i++) {
+            const unsigned rounds = i == 0 ? 20 : i == 1 ? 8 : 12;
+            const uint32_t needed = (uint32_t)((len + 63) / 64);
+            const uint32_t block = len % 3 == 0 ? UINT32_MAX - needed + (needed > 0) /* up to the very last block */
+                                                : len % 3 == 1 ? (uint32_t)random64() >> 1 : 0;
+            uint8_t *const src_end = source + AREA - len, *const dst_end = target + AREA - len;
+
+            /* Both buffers at the end of memory, both at the start, and in place at either. */
+            memset(dst_end - 64, 0xa5, 64);
+            compare_xor(dst_end, src_end, len, block, rounds);
+            CHECK(all(dst_end - 64, 64, 0xa5), "wrote before the target, %zu bytes", len);
+            memset(target + len, 0xa5, 64);
+            compare_xor(target, source, len, block, rounds);
+            CHECK(all(target + len, 64, 0xa5), "wrote behind the target, %zu bytes", len);
+            memcpy(dst_end, src_end, len);
+            compare_xor(dst_end, dst_end, len, block, rounds);
+            memcpy(target, source, len);
+            compare_xor(target, target, len, block, rounds);
+        }
+    for (size_t len = 1500; len < 20000; len = len * 4 / 3 + 1)
+        compare_xor(target, source, len, (uint32_t)random64() >> 1, 20);
+}
+
+static void test_chacha_alignment(void)
+{
+    static const size_t lengths[] = {1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 385, 511, 512, 513, 639, 640, 641,
+                                     1300};
+
+    for (size_t from = 0; from < 16; from++)
+        for (size_t to = 0; to < 16; to++)
+            for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+                compare_xor(target + to, source + from, lengths[i], 7, 8);
+}
+
+static void test_chacha_splits(void)
+{
+    static const size_t total = 1100;
+    uint8_t key[32], nonce[12];
+    chapoly_chacha chacha;
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    chapoly_chacha20_init(&chacha, key, nonce, 20);
+    reference_xor(expected, source, total, &chacha, 5);
+    for (size_t split = 0; split <= total; split++) {
+        memset(target, 0, total);
+        chapoly_chacha_xor(kernel, &chacha, 5, 0, target, source, split);
+        chapoly_chacha_xor(kernel, &chacha, 5 + split / 64, split % 64, target + split, source + split, total - split);
+        CHECK(memcmp(target, expected, total) == 0, "split at %zu", split);
+    }
+}
+
+/* ---- Poly1305. The reference: bytes as limbs, multiplied as on paper. ---- */
+
+enum { LIMBS = 17 }; /* 136 bits */
+
+/* x mod p, fully. 2^136 = 64 * 2^130 = 320 (mod p). */
+static void reduce(uint32_t x[LIMBS])
+{
+    for (int pass = 0; pass < 3; pass++) {
+        for (int i = 0; i < LIMBS - 1; i++)
+            x[i + 1] += x[i] >> 8, x[i] &= 255;
+        x[0] += 5 * (x[LIMBS - 1] >> 2), x[LIMBS - 1] &= 3; /* what lies at 2^130 and above */
+    }
+    uint32_t y[LIMBS], carry = 5; /* x - p = x + 5 - 2^130, if that is not negative */
+    for (int i = 0; i < LIMBS; i++) {
+        carry += x[i];
+        y[i] = carry & 255;
+        carry >>= 8;
+    }
+    if (y[LIMBS - 1] >= 4) {
+        y[LIMBS - 1] -= 4;
+        memcpy(x, y, sizeof y);
+    }
+}
+
+static void to_bytes(uint32_t x[LIMBS], const uint64_t *words, int n)
+{
+    memset(x, 0, LIMBS * sizeof x[0]);
+    for (int i = 0; i < LIMBS && i < 8 * n; i++)
+        x[i] = (uint32_t)(words[i / 8] >> 8 * (i % 8)) & 255;
+}
+
+static void reference_block(uint32_t h[LIMBS], const uint32_t r[LIMBS], const uint8_t block[16], uint32_t top)
+{
+    uint32_t product[2 * LIMBS] = {0};
+
+    for (int i = 0; i < 16; i++)
+        h[i] += block[i];
+    h[16] += top;
+    for (int i = 0; i < LIMBS; i++)
+        for (int j = 0; j < LIMBS; j++)
+            product[i + j] += h[i] * r[j];
+    for (int i = 0; i < LIMBS; i++)
+        h[i] = product[i] + 320 * product[i + LIMBS];
+    reduce(h);
+}
+
+static void compare_blocks(const uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks, uint64_t top)
+{
+    uint64_t out[3] = {h[0], h[1], h[2]};
+    uint32_t want[LIMBS], key[LIMBS], have[LIMBS];
+
+    to_bytes(want, h, 3);
+    to_bytes(key, r, 2);
+    reduce(want);
+    for (size_t i = 0; i < blocks; i++)
+        reference_block(want, key, message + 16 * i, (uint32_t)top);
+    kernel->poly1305_blocks(out, r, message, blocks, top);
+    CHECK(out[2] <= 4, "h[2] is %" PRIu64 " after %zu blocks", out[2], blocks);
+    to_bytes(have, out, 3);
+    reduce(have);
+    CHECK(memcmp(have, want, sizeof want) == 0, "%zu blocks, h %" PRIx64 " %" PRIx64 " %" PRIx64 ", r %" PRIx64 " %"
+          PRIx64 ", top %" PRIu64, blocks, h[2], h[1], h[0], r[1], r[0], top);
+}
+
+static void test_poly1305_blocks(void)
+{
+    static const uint64_t accumulators[][3] = {
+        {0, 0, 0}, {UINT64_MAX, UINT64_MAX, 4}, {UINT64_MAX - 4, UINT64_MAX, 3}, {UINT64_MAX - 5, UINT64_MAX, 3}};
+    static const uint64_t keys[][2] = {{UINT64_C(0x0ffffffc0fffffff), UINT64_C(0x0ffffffc0ffffffc)}, {0, 0}, {1, 0}};
+    enum { KINDS = 4 };
+    static const size_t more[] = {81, 255, 256, 257, 1000, 1023, 4000};
+
+    for (size_t n = 0; n <= 80 + sizeof more / sizeof more[0]; n++) {
+        const size_t blocks = n <= 80 ? n : more[n - 81];
+        uint8_t *const message = target + AREA - 16 * blocks;
+        for (int kind = 0; kind < (blocks < 1000 ? 4 * KINDS : KINDS); kind++) {
+            if (kind % KINDS < 2)
+                memset(message, kind % KINDS ? 0xff : 0, 16 * blocks);
+            else
+                random_bytes(message, 16 * blocks);
+            for (size_t i = 0; i <= sizeof keys / sizeof keys[0]; i++) {
+                const uint64_t random_r[2] = {random64() & keys[0][0], random64() & keys[0][1]};
+                const uint64_t random_h[3] = {random64(), random64(), random64() % 5};
+                const uint64_t *const r = i < 3 ? keys[i] : random_r;
+                compare_blocks(accumulators[kind / KINDS], r, message, blocks, 1);
+                compare_blocks(random_h, r, message, blocks, 1);
+                if (blocks == 1) {
+                    compare_blocks(accumulators[kind / KINDS], r, message, 1, 0);
+                    compare_blocks(random_h, r, message, 1, 0);
+                }
+            }
+        }
+    }
+    for (size_t offset = 0; offset < 16; offset++) {
+        const uint64_t h[3] = {random64(), random64(), 4};
+        random_bytes(target + offset, 16 * 90);
+        compare_blocks(h, keys[0], target + offset, 90, 1);
+    }
+}
+
+static void test_poly1305_updates(void)
+{
+    uint8_t key[32], whole[16], tag[16];
+    chapoly_poly1305 mac;
+
+    random_bytes(key, sizeof key);
+    for (size_t len = 0; len <= 1100; len += len < 100 ? 1 : 37) {
+        chapoly_poly1305_mac(kernel, whole, key, source, len);
+        for (size_t split = 0; split <= len; split += len < 100 ? 1 : 13) {
+            const size_t middle = (len - split) / 2;
+            chapoly_poly1305_init(&mac, key);
+            chapoly_poly1305_update(kernel, &mac, source, split);
+            chapoly_poly1305_update(kernel, &mac, NULL, 0);
+            chapoly_poly1305_update(kernel, &mac, source + split, middle);
+            chapoly_poly1305_update(kernel, &mac, source + split + middle, len - split - middle);
+            chapoly_poly1305_finish(kernel, &mac, tag);
+            CHECK(memcmp(tag, whole, 16) == 0, "%zu bytes split at %zu", len, split);
+            CHECK(all((const uint8_t *)&mac, sizeof mac, 0), "a finished state is not wiped");
+        }
+    }
+}
+
+static void test_tag_equal(void)
+{
+    uint8_t a[16], b[16];
+
+    random_bytes(a, sizeof a);
+    memcpy(b, a, sizeof b);
+    CHECK(chapoly_tag_equal(a, b), "equal tags");
+    for (int bit = 0; bit < 128; bit++) {
+        b[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        CHECK(!chapoly_tag_equal(a, b), "tags that differ in bit %d", bit);
+        b[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+}
+
+/* ---- AEAD. ---- */
+
+static void test_aead(void)
+{
+    static const size_t lengths[] = {0, 1, 16, 63, 64, 65, 114, 128, 129, 256, 385, 640, 641, 1420, 4096};
+    uint8_t key[32], nonce[24], aad[40], tag[16];
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    random_bytes(aad, sizeof aad);
+    for (size_t nonce_size = 12; nonce_size <= 24; nonce_size += 12)
+        for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+            const size_t len = lengths[i], aad_len = len % 41;
+            uint8_t *const dst = target + AREA - len, *const cipher = expected + AREA - len;
+
+            CHECK(chapoly_aead_encrypt(kernel, cipher, tag, key, nonce, nonce_size, aad, aad_len, source, len) ==
+                      CHAPOLY_OK, "encrypt %zu", len);
+            memcpy(dst, source, len);
+            uint8_t again[16];
+            chapoly_aead_encrypt(kernel, dst, again, key, nonce, nonce_size, aad, aad_len, dst, len);
+            CHECK(memcmp(dst, cipher, len) == 0 && memcmp(again, tag, 16) == 0, "encrypt %zu in place", len);
+            CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len, dst, len) == CHAPOLY_OK &&
+                      memcmp(dst, source, len) == 0, "decrypt %zu in place", len);
+            memset(dst, 0xa5, len);
+            CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len, cipher, len) ==
+                      CHAPOLY_OK && memcmp(dst, source, len) == 0, "decrypt %zu", len);
+
+            for (int bit = 0; bit < 128; bit++) {
+                tag[bit / 8] ^= (uint8_t)(1 << bit % 8);
+                if (len > 0)
+                    dst[0] = 0xa5;
+                CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len, cipher, len) ==
+                          CHAPOLY_INVALID_TAG && all(dst, len, 0), "bit %d of the tag flipped, %zu bytes", bit, len);
+                tag[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            }
+            for (size_t at = 0; at < len; at += 1 + len / 5) {
+                memcpy(dst, cipher, len);
+                dst[at] ^= 0x80;
+                memcpy(target, dst, len);
+                CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len, dst, len) ==
+                          CHAPOLY_INVALID_TAG && memcmp(dst, target, len) == 0, "byte %zu flipped, in place", at);
+            }
+            if (aad_len > 0)
+                CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len - 1, cipher, len) ==
+                          CHAPOLY_INVALID_TAG, "associated data cut, %zu bytes", len);
+        }
+
+    if (SIZE_MAX > CHAPOLY_AEAD_MAX) { /* refused before anything is read or written */
+        const size_t too_long = (size_t)(CHAPOLY_AEAD_MAX + 1);
+        memset(target, 0xa5, 64);
+        CHECK(chapoly_aead_encrypt(kernel, target, tag, key, nonce, 12, aad, 0, source, too_long) ==
+                  CHAPOLY_COUNTER_OVERFLOW, "encrypt too much");
+        CHECK(chapoly_aead_decrypt(kernel, target, tag, key, nonce, 12, aad, 0, source, too_long) ==
+                  CHAPOLY_COUNTER_OVERFLOW && all(target, 64, 0xa5), "decrypt too much");
+    }
+}
+
+int main(void)
+{
+    source = guarded_area(), target = guarded_area(), expected = guarded_area();
+    random_bytes(source, AREA);
+    test_tag_equal();
+    for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++) {
+        kernel = chapoly_kernel_at(i);
+        const char *const obstacle = chapoly_kernel_obstacle(kernel);
+        if (obstacle != NULL) {
+            printf("kernel %s cannot run here: %s\n", chapoly_kernel_name(kernel), obstacle);
+            continue;
+        }
+        const unsigned long before = passed;
+        test_vectors();
+        test_concrete_cases();
+        test_chacha_lengths();
+        test_chacha_alignment();
+        test_chacha_splits();
+        test_poly1305_blocks();
+        test_poly1305_updates();
+        test_aead();
+        printf("kernel %s: %lu checks passed\n", chapoly_kernel_name(kernel), passed - before);
+    }
+    printf("%lu passed, %lu failed\n", passed, failed);
+    return failed != 0;
+}
