@@ -1,0 +1,59 @@
+"""What every test shares: the kernel under test, and an option for slow machines."""
+
+from collections.abc import Iterator
+from types import ModuleType
+
+import hypothesis
+import pytest
+
+import chapoly
+import chapoly.testing
+
+NATIVE_KERNELS = [name for name in chapoly.kernels() if name != "pure"]
+
+# The fixtures below hold no state, so hypothesis may reuse one for all of its examples.
+hypothesis.settings.register_profile(
+    "chapoly",
+    deadline=None,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture, hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("chapoly")
+
+
+@pytest.fixture(params=chapoly.kernels())
+def api(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    """The package, computing with each kernel that this machine has; take its names at call time."""
+    with chapoly.testing.use_kernel(request.param):
+        yield chapoly
+
+
+@pytest.fixture(params=NATIVE_KERNELS)
+def native_api(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    """The same with the native kernels alone, for what is compared with pure or only true of C."""
+    with chapoly.testing.use_kernel(request.param):
+        yield chapoly
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--pure-vectors-only",
+        action="store_true",
+        help="run only the vectors on the pure implementation, for emulated machines where it is slow",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--pure-vectors-only"):
+        left_out = [item for item in items if runs_on_pure(item) and item.path.name != "test_vectors.py"]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def runs_on_pure(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and callspec.params.get("api") == "pure"
+
+
+def pytest_report_header() -> str:
+    return f"chapoly {chapoly.__version__} from {chapoly.__path__[0]}, kernels {', '.join(chapoly.kernels())}"

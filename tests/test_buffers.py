@@ -1,0 +1,237 @@
+"""Any C-contiguous buffer will do, at any alignment; exports end with the call; keys are copied."""
+
+import array
+import ctypes
+import mmap
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from entries import AEADS, ENTRIES, N12, NONCE_SIZES, STREAMS, K, entry, having, make, refuses
+
+BYTES = ("key", "nonce", "nonce16", "data", "associated_data", "message", "tag")
+
+
+class Bytes(bytes):
+    """A subclass, which no fast path for exact bytes may take for the thing itself."""
+
+
+class Point(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_uint8), ("y", ctypes.c_uint8)]
+
+
+def mapped(value: bytes) -> mmap.mmap:
+    memory = mmap.mmap(-1, len(value))
+    memory.write(value)
+    return memory
+
+
+def two_dimensional(value: bytes) -> memoryview:
+    return memoryview(value).cast("B", (2, len(value) // 2) if len(value) % 2 == 0 else (1, len(value)))
+
+
+def of_structures(value: bytes) -> Any:
+    return (Point * (len(value) // 2)).from_buffer_copy(value) if len(value) % 2 == 0 else bytearray(value)
+
+
+BUFFERS: dict[str, Callable[[bytes], Any]] = {
+    "bytearray": bytearray,
+    "bytes subclass": Bytes,
+    "memoryview": memoryview,
+    "memoryview of a bytearray": lambda value: memoryview(bytearray(value)),
+    "memoryview of chars": lambda value: memoryview(value).cast("c"),
+    "two dimensions": two_dimensional,
+    "array": lambda value: array.array("B", value),
+    "ctypes array": lambda value: (ctypes.c_char * len(value)).from_buffer_copy(value),
+    "ctypes structures": of_structures,
+    "mmap": mapped,
+}
+
+
+def outcome(name: str, api: ModuleType, arguments: dict[str, Any]) -> Any:
+    """What the call returns; for a new object, what it then computes."""
+    result = entry(api, name)(**arguments)
+    if name in STREAMS:
+        return result.keystream(100)
+    if name in ("ChaCha20Poly1305", "XChaCha20Poly1305"):
+        return result.encrypt(bytes(NONCE_SIZES[name]), b"data")
+    return result
+
+
+@pytest.mark.parametrize(("name", "parameter"), having(*BYTES))
+def test_any_buffer(api: ModuleType, name: str, parameter: str) -> None:
+    good = ENTRIES[name]
+    expected = outcome(name, api, good)
+    for kind, buffer in BUFFERS.items():
+        given = buffer(good[parameter])
+        assert outcome(name, api, good | {parameter: given}) == expected, kind
+        assert bytes(given) == good[parameter], kind
+
+
+@pytest.mark.parametrize("typecode", ["b", "H", "i", "q", "f", "d"])
+def test_lengths_are_in_bytes(api: ModuleType, typecode: str) -> None:
+    values = array.array(typecode, range(100))
+    same = values.tobytes()
+    assert api.poly1305.mac(K, values) == api.poly1305.mac(K, same)
+    assert api.chacha20.cipher(K, 0, N12, values) == api.chacha20.cipher(K, 0, N12, same)
+    sealed = api.chacha20poly1305.encrypt(K, N12, values, values)
+    assert sealed == api.chacha20poly1305.encrypt(K, N12, same, same)
+    out = array.array(typecode, bytes(len(same)))
+    assert api.chacha20.cipher(K, 0, N12, values, out=out) == len(same)
+    assert out.tobytes() == api.chacha20.cipher(K, 0, N12, same)
+    assert api.ChaCha20(K, N12).update_into(values, values) == len(same)
+    assert values.tobytes() == out.tobytes()
+
+
+def test_a_fortran_order_buffer_is_not_contiguous(api: ModuleType) -> None:
+    testbuffer = pytest.importorskip("_testbuffer", reason="this CPython comes without its test modules")
+    fortran = testbuffer.ndarray(list(range(32)), shape=[4, 8], format="B", flags=testbuffer.ND_FORTRAN)
+    for name, parameter in [
+        ("chacha20.block", "key"),
+        ("poly1305.mac", "message"),
+        ("chacha20.cipher", "data"),
+    ]:
+        with refuses(BufferError, f"{parameter} must be C-contiguous"):
+            entry(api, name)(**ENTRIES[name] | {parameter: fortran})
+    c_order = testbuffer.ndarray(list(range(32)), shape=[4, 8], format="B")
+    assert api.chacha20.block(c_order, 1, N12) == api.chacha20.block(K, 1, N12)
+
+
+def offsets(api: ModuleType) -> range:
+    """Alignments matter to machine code; pure Python meets a few."""
+    return range(0, 64, 9 if api.kernel == "pure" else 1)
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 63, 64, 65, 255, 256, 700, 2100])
+def test_every_alignment(api: ModuleType, length: int) -> None:
+    data = bytes(i % 251 for i in range(length))
+    memory = bytearray(64 + length + 16)
+    output = bytearray(64 + length + 64)
+    sealed = api.chacha20poly1305.encrypt(K, N12, data, data)
+    enciphered = api.chacha20.cipher(K, 5, N12, data)
+    tag = api.poly1305.mac(K, data)
+    for i in offsets(api):
+        memory[i : i + length] = data
+        given = memoryview(memory)[i : i + length]
+        assert api.poly1305.mac(K, given) == tag
+        assert api.chacha20.cipher(K, 5, N12, given) == enciphered
+        assert api.chacha20poly1305.encrypt(K, N12, given, given) == sealed
+        for j in (0, 1, i, 63 - i):
+            output[:] = b"\x55" * len(output)
+            assert api.chacha20.cipher(K, 5, N12, given, out=memoryview(output)[j : j + length]) == length
+            assert output == b"\x55" * j + enciphered + b"\x55" * (len(output) - j - length)
+        assert api.chacha20.cipher(K, 5, N12, given, out=given) == length
+        assert given == enciphered
+        memory[i : i + length + 16] = sealed
+        given = memoryview(memory)[i : i + length + 16]
+        assert api.chacha20poly1305.decrypt(K, N12, given, data) == data
+        del given
+
+
+def test_every_alignment_of_keys_nonces_and_tags(api: ModuleType) -> None:
+    memory = bytearray(128)
+    view = memoryview(memory)
+    tag = api.poly1305.mac(K, b"message")
+    for i in offsets(api):
+        view[i : i + 32] = K
+        for nonce, function in (
+            (bytes(range(12)), api.chacha20.cipher),
+            (bytes(range(24)), api.xchacha20.cipher),
+        ):
+            view[i + 33 : i + 33 + len(nonce)] = nonce
+            given = function(view[i : i + 32], 0, view[i + 33 : i + 33 + len(nonce)], bytes(100))
+            assert given == function(K, 0, nonce, bytes(100))
+        view[i + 60 : i + 64] = view[i + 60 : i + 64]
+        view[i + 40 : i + 56] = tag
+        api.poly1305.verify(view[i : i + 32], b"message", view[i + 40 : i + 56])
+
+
+# ---- Exports: a bytearray that still has one cannot be resized. ----
+
+
+@pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "buf"))
+def test_exports_end_with_the_call(api: ModuleType, name: str, parameter: str) -> None:
+    given = bytearray(ENTRIES[name][parameter])
+    result = entry(api, name)(
+        **ENTRIES[name] | {parameter: given}
+    )  # kept alive: objects hold no export either
+    given.append(0)
+    view = memoryview(given)[:-1]
+    entry(api, name)(**ENTRIES[name] | {parameter: view})
+    view.release()
+    given.clear()
+    del result
+
+
+@pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "buf"))
+def test_exports_end_with_a_refused_call(api: ModuleType, name: str, parameter: str) -> None:
+    good = ENTRIES[name]
+    for other in good:
+        arguments = good | {p: bytearray(v) for p, v in good.items() if isinstance(v, (bytes, bytearray))}
+        arguments[other] = object()
+        with pytest.raises(TypeError):
+            entry(api, name)(**arguments)
+        for value in arguments.values():
+            if isinstance(value, bytearray):
+                value.append(0)
+    too_long = bytearray(2**16)  # of the wrong size for all but messages
+    try:
+        entry(api, name)(**good | {parameter: too_long})
+    except (api.Error, ValueError):
+        assert parameter not in ("message",)
+    too_long.append(0)
+
+
+def test_exports_of_outputs_end(api: ModuleType) -> None:
+    data, out = bytearray(100), bytearray(100)
+    api.chacha20.cipher(K, 0, N12, data, out=out)
+    api.chacha20.cipher(K, 0, N12, data, out=data)
+    data.append(0)
+    with refuses(ValueError, "out must be 101 bytes, got 100"):
+        api.chacha20.cipher(K, 0, N12, data, out=out)
+    data.append(0)
+    out.append(0)
+
+
+# ---- Keys are copied. ----
+
+
+@pytest.mark.parametrize("name", ["ChaCha20Poly1305", "XChaCha20Poly1305", *STREAMS])
+def test_the_key_is_copied(api: ModuleType, name: str) -> None:
+    for parameter in ("key", "nonce"):
+        if parameter in ENTRIES[name]:
+            given = bytearray(ENTRIES[name][parameter])
+            made = make(api, name, **{parameter: given})
+            given[:] = b"\xff" * len(given)
+            same = make(api, name)
+            if name in STREAMS:
+                assert made.keystream(1000) == same.keystream(1000)
+            else:
+                nonce = bytes(NONCE_SIZES[name])
+                assert made.encrypt(nonce, b"data") == same.encrypt(nonce, b"data")
+
+
+@pytest.mark.parametrize("owner", AEADS)
+def test_decryption_that_fails_changes_no_input(api: ModuleType, owner: str) -> None:
+    name = f"{owner}.decrypt"
+    arguments = {p: bytearray(v) for p, v in ENTRIES[name].items()}
+    arguments["data"][-1] ^= 1
+    before = {p: bytes(v) for p, v in arguments.items()}
+    with refuses(api.InvalidTag, "tag does not match"):
+        entry(api, name)(**arguments)
+    assert arguments == before
+
+
+def test_results_are_exactly_bytes(api: ModuleType) -> None:
+    for result in (
+        api.chacha20.block(K, 0, N12),
+        api.chacha20.cipher(K, 0, N12, bytearray(5)),
+        api.chacha20.hchacha20(K, bytes(16)),
+        api.chacha20poly1305.encrypt(K, N12, bytearray()),
+        api.ChaCha20(K, N12).update(memoryview(b"")),
+        api.ChaCha20(K, N12).keystream(0),
+        api.ChaCha20Poly1305.generate_key(),
+    ):
+        assert type(result) is bytes
+    assert type(api.chacha20.cipher(K, 0, N12, b"abc", out=bytearray(3))) is int

@@ -1,0 +1,47 @@
+"""Key objects are shared by threads freely."""
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+
+import pytest
+from entries import K
+
+SIZES = [0, 1, 100, 2047, 2048, 2049, 10000]  # about where the GIL begins to be released
+
+
+@pytest.fixture
+def eager_switches() -> object:
+    """Threads change as often as CPython lets them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("eager_switches")
+@pytest.mark.parametrize("name", ["ChaCha20Poly1305", "XChaCha20Poly1305"])
+def test_one_key_object_in_many_threads(api: ModuleType, name: str) -> None:
+    aead = getattr(api, name)(K)
+    jobs = [(i.to_bytes(aead.NONCE_SIZE, "big"), bytes([i]) * size) for i in range(8) for size in SIZES]
+    expected = [aead.encrypt(nonce, message, nonce) for nonce, message in jobs]
+    together = threading.Barrier(4)
+
+    def work() -> bool:
+        together.wait()
+        right = True
+        for (nonce, message), sealed in zip(jobs, expected, strict=True):
+            right &= (
+                aead.encrypt(nonce, message, nonce) == sealed
+                and aead.decrypt(nonce, sealed, nonce) == message
+            )
+            try:
+                aead.decrypt(nonce, sealed, b"other")
+                right = False
+            except api.InvalidTag:
+                pass
+        return right
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [future.result() for future in [pool.submit(work) for _ in range(4)]] == [True] * 4

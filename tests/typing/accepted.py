@@ -1,0 +1,79 @@
+"""Every public name in use, as mypy --strict must accept it."""
+
+from typing import assert_type
+
+import chapoly
+from chapoly import (
+    ChaCha20,
+    ChaCha20Legacy,
+    ChaCha20Poly1305,
+    CounterOverflow,
+    Error,
+    InvalidKey,
+    InvalidNonce,
+    InvalidTag,
+    PureBackendWarning,
+    StateError,
+    Tag,
+    XChaCha20,
+    XChaCha20Poly1305,
+    chacha20,
+    chacha20poly1305,
+    poly1305,
+    xchacha20,
+    xchacha20poly1305,
+)
+from chapoly.testing import use_kernel
+
+key, nonce, data, out = bytes(32), bytes(12), b"data", bytearray(4)
+
+assert_type(chacha20.block(key, 0, nonce), bytes)
+assert_type(chacha20.hchacha20(key, nonce16=bytes(16)), bytes)
+assert_type(chacha20.cipher(key, 0, nonce, data), bytes)
+assert_type(chacha20.cipher(key, 0, nonce, data, rounds=8, out=None), bytes)
+assert_type(chacha20.cipher(key, 0, nonce, data, out=out), int)
+assert_type(xchacha20.cipher(key, 0, bytes(24), data, rounds=12), bytes)
+assert_type(xchacha20.cipher(key, 0, bytes(24), data, rounds=12, out=memoryview(out)), int)
+assert_type(poly1305.mac(key, data), Tag)
+poly1305.verify(key, data, poly1305.mac(key, data))
+poly1305.verify(key, data, bytearray(16))
+assert_type(chacha20poly1305.encrypt(key, nonce, data), bytes)
+assert_type(chacha20poly1305.decrypt(key, nonce, data, associated_data=None), bytes)
+assert_type(xchacha20poly1305.encrypt(key, nonce, data, b"header"), bytes)
+assert_type(xchacha20poly1305.decrypt(key, nonce, memoryview(data), bytearray()), bytes)
+
+aead = ChaCha20Poly1305(key)
+assert_type(aead.encrypt(nonce, data, None), bytes)
+assert_type(aead.decrypt(nonce, data=data, associated_data=data), bytes)
+assert_type(ChaCha20Poly1305.generate_key(), bytes)
+assert_type(ChaCha20Poly1305.KEY_SIZE, int)
+assert_type(XChaCha20Poly1305(key=bytearray(key)).encrypt(memoryview(nonce), data), bytes)
+assert_type(XChaCha20Poly1305.generate_nonce(), bytes)
+assert_type(aead.NONCE_SIZE + aead.TAG_SIZE, int)
+
+with ChaCha20(key, nonce, counter=1, rounds=20) as stream:
+    assert_type(stream, ChaCha20)
+    assert_type(stream.update(data), bytes)
+    assert_type(stream.update_into(data, out), int)
+    assert_type(stream.keystream(5), bytes)
+    assert_type(stream.tell(), int)
+    stream.seek(3)
+assert_type(XChaCha20(key, nonce).NONCE_SIZE, int)
+with ChaCha20Legacy(key, nonce, rounds=8) as legacy:
+    assert_type(legacy, ChaCha20Legacy)
+
+tag: bytes = Tag(bytes(16))
+assert_type(tag == b"", bool)
+
+errors: list[type[Error]] = [InvalidKey, InvalidNonce, CounterOverflow, StateError, InvalidTag]
+values: list[type[ValueError]] = [InvalidKey, InvalidNonce]
+overflow: type[OverflowError] = CounterOverflow
+state: type[RuntimeError] = StateError
+warning: type[RuntimeWarning] = PureBackendWarning
+
+assert_type(chapoly.__version__, str)
+assert_type(chapoly.backend, str)
+assert_type(chapoly.kernel, str)
+assert_type(chapoly.kernels(), tuple[str, ...])
+with use_kernel("pure"):
+    pass
