@@ -1,28 +1,29 @@
 # Everything happens in ./.venv and ./build; nothing here needs root.
 #
-#   make demo       see it work on real input
-#   make test       run all tests
-#   make dev        an editable install, for working on chapoly
-#   make lint       ruff, mypy --strict, stubtest
-#   make sanitize   the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make clean      remove .venv and build
+#   make demo         see it work on real input
+#   make test         run all tests
+#   make dev          an editable install, for working on chapoly
+#   make lint         ruff, mypy --strict, stubtest
+#   make test-builds  the forms in which chapoly is built, and what each build does when something is missing
+#   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make clean        remove .venv and build
 
 PYTHON ?= python3
 python := .venv/bin/python
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test c-test dev lint sanitize clean prerequisites
+.PHONY: demo test test-c test-builds dev lint sanitize clean prerequisites
 
 demo: .venv/installed
 	$(python) scripts/demo.py
 
-test: .venv/installed c-test
+test: .venv/installed test-c
 	$(python) -m pytest $(PYTEST_ARGS)
 
 # The C tests need no Python; they run on every kernel of this CPU.
-c-test: .venv/tools
-	[ -f build/c-tests/build.ninja ] || $(python) -m mesonbuild.mesonmain setup build/c-tests -Dnative=enabled -Dc_tests=true
+test-c: .venv/tools
+	[ -f build/c-tests/build.ninja ] || $(python) -m mesonbuild.mesonmain setup build/c-tests -Dnative=enabled -Dnative_tests=true
 	$(python) -m mesonbuild.mesonmain test -C build/c-tests --print-errorlogs
 
 dev: .venv/tools
@@ -35,6 +36,9 @@ lint: .venv/installed
 	$(python) -m ruff format --check .
 	$(python) -m mypy
 	$(python) -m mypy.stubtest chapoly._native
+
+test-builds: .venv/tools
+	$(python) -m pytest -q tests/builds
 
 sanitize: .venv/tools
 	scripts/sanitize

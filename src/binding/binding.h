@@ -92,6 +92,22 @@ static inline void release(buffer *b)
         PyBuffer_Release(&b->view);
 }
 
+/*
+ * Under AddressSanitizer the NUL that CPython keeps behind the bytes is out of bounds for us, so that an overrun by
+ * one byte is reported although it stays inside the allocation.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define GUARD_TERMINATOR(bytes, size) ((size) > 0 ? __asan_poison_memory_region((bytes) + (size), 1) : (void)0)
+#else
+#define GUARD_TERMINATOR(bytes, size) ((void)0)
+#endif
+
 /* A new bytes object and the address of its `size` bytes. */
 static inline PyObject *new_bytes(size_t size, uint8_t **bytes)
 {
@@ -102,12 +118,14 @@ static inline PyObject *new_bytes(size_t size, uint8_t **bytes)
         return NULL;
     }
     result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
-    if (result != NULL)
+    if (result != NULL) {
 #ifdef Py_LIMITED_API
         *bytes = (uint8_t *)PyBytes_AsString(result);
 #else
         *bytes = (uint8_t *)PyBytes_AS_STRING(result);
 #endif
+        GUARD_TERMINATOR(*bytes, size);
+    }
     return result;
 }
 

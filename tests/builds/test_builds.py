@@ -1,0 +1,199 @@
+"""The forms in which chapoly is built: each is made from a copy of the checkout and used in an environment of its own.
+
+Run from a checkout by `make test-builds`, with the build requirements installed; no network is needed.
+"""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+SOURCES = ("src", "tests", "meson.build", "meson.options", "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md")
+WHAT_IT_SAYS = "import chapoly; print(chapoly.backend, chapoly.kernel)"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A copy of the sources, in a folder with a space in its name."""
+    copy = tmp_path / "source tree"
+    copy.mkdir()
+    for name in SOURCES:
+        origin = CHECKOUT / name
+        if origin.is_dir():
+            shutil.copytree(origin, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(origin, copy / name)
+    return copy
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Iterator[Path]:
+    """A folder that is the whole PATH: what a build may find besides Python."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in ("env", "sh", "ninja", "git", "uname", "ldd"):
+        found = shutil.which(tool)
+        if found:
+            (folder / tool).symlink_to(found)
+    yield folder
+
+
+def make_wheel(source: Path, path: str, *options: str, fails: bool = False) -> tuple[Path | None, str]:
+    """Builds a wheel with PATH=path; the wheel and what the build printed."""
+    out = source.parent / "wheels"
+    shutil.rmtree(out, ignore_errors=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-v", "--no-build-isolation", "--no-deps", "--no-index", "-w", out, "."]
+        + [f"-Csetup-args={option}" for option in options],
+        cwd=source,
+        env={**{k: v for k, v in os.environ.items() if k not in ("CC", "CFLAGS")}, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    log = run.stdout + run.stderr
+    if fails:
+        assert run.returncode != 0, log
+        return None, log
+    assert run.returncode == 0, log
+    (wheel,) = out.glob("*.whl")
+    return wheel, log
+
+
+def import_from(wheel: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Imports chapoly from an unpacked wheel, alone."""
+    root = wheel.parent / "unpacked"
+    shutil.rmtree(root, ignore_errors=True)
+    zipfile.ZipFile(wheel).extractall(root)  # noqa: S202 (we have just built it)
+    return subprocess.run(
+        [sys.executable, "-S", "-W", "always", "-c", WHAT_IT_SAYS],
+        env={"PYTHONPATH": str(root), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def script(path: Path, text: str) -> None:
+    """An executable shell script."""
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def assert_pure(wheel: Path | None, log: str, reason: str) -> None:
+    """A py3-none-any wheel that works, says why it is pure, and warned at build time."""
+    assert wheel is not None
+    assert wheel.name.endswith("-py3-none-any.whl")
+    run = import_from(wheel)
+    assert run.stdout.split() == ["pure", "pure"], run.stderr
+    assert "PureBackendWarning" in run.stderr
+    assert reason in run.stderr
+    refused = import_from(wheel, CHAPOLY_REQUIRE_NATIVE="1")
+    assert refused.returncode != 0
+    assert reason in refused.stderr
+
+
+class TestNativeOption:
+    """-Dnative=auto, enabled, disabled with and without what it needs."""
+
+    def test_no_compiler(self, source: Path, tools: Path) -> None:
+        """auto: pure with a warning; enabled: an error."""
+        reason = "no working C compiler"
+        wheel, log = make_wheel(source, str(tools))
+        assert_pure(wheel, log, reason)
+        assert "WARNING: chapoly: " + reason in log
+        make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+
+    def test_compiler_that_fails(self, source: Path, tools: Path) -> None:
+        """A cc that cannot compile anything is no compiler."""
+        script(tools / "cc", "echo 'cc: internal error' >&2; exit 1\n")
+        wheel, log = make_wheel(source, str(tools))
+        assert_pure(wheel, log, "no working C compiler")
+        make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+
+    def test_compiler_that_says_its_name_and_fails(self, source: Path, tools: Path) -> None:
+        """It answers --version like gcc, and then cannot compile."""
+        gcc = shutil.which("gcc")
+        script(tools / "cc", f'case "$*" in *--version*|*-dM*) exec {gcc} "$@";; esac\necho broken >&2; exit 1\n')
+        wheel, log = make_wheel(source, str(tools))
+        assert_pure(wheel, log, "no working C compiler")
+        make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+
+    def test_no_python_headers(self, source: Path, tools: Path) -> None:
+        """A working cc that does not find Python.h."""
+        include = sysconfig.get_path("include")
+        gcc = shutil.which("gcc")
+        script(
+            tools / "cc",
+            f"""for word; do
+    case "$word" in *"{include}"*) set -- "$@" -DNO;; *) set -- "$@" "$word";; esac
+    shift
+done
+exec {gcc} "$@"
+""",
+        )
+        for tool in ("ar", "as", "ld", "gcc-ar"):
+            (tools / tool).symlink_to(shutil.which(tool) or tool)
+        wheel, log = make_wheel(source, str(tools))
+        assert_pure(wheel, log, "Python.h was not found")
+        make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+
+    def test_disabled(self, source: Path) -> None:
+        """Nobody is asked for a compiler; the build does not warn, the import does."""
+        wheel, log = make_wheel(source, os.environ["PATH"], "-Dnative=disabled")
+        assert_pure(wheel, log, "built with -Dnative=disabled")
+        assert "WARNING: chapoly" not in log
+
+    @pytest.mark.parametrize("option", ["-Dnative=auto", "-Dnative=enabled"])
+    def test_an_error_in_our_own_c_is_always_an_error(self, source: Path, option: str) -> None:
+        """A compiler that works and refuses our source must not lead to a pure install."""
+        with (source / "src/native/aead.c").open("a") as file:
+            file.write("\nthis is no C\n")
+        make_wheel(source, os.environ["PATH"], option, fails=True)
+
+
+class TestWheels:
+    """The version-specific and the abi3 form."""
+
+    def test_a_source_install_is_version_specific(self, source: Path) -> None:
+        """The default."""
+        wheel, _ = make_wheel(source, os.environ["PATH"], "-Dnative=enabled")
+        assert wheel is not None
+        tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+        assert f"-{tag}-{tag}-" in wheel.name
+        run = import_from(wheel, CHAPOLY_REQUIRE_NATIVE="1")
+        assert run.stdout.startswith("native "), run.stderr
+        assert run.stderr == ""
+
+    def test_abi3_by_option(self, source: Path) -> None:
+        """One file for 3.11 and later."""
+        wheel, _ = make_wheel(
+            source, os.environ["PATH"], "-Dnative=enabled", "-Dpython.allow_limited_api=true"
+        )
+        assert wheel is not None
+        assert "-abi3-" in wheel.name
+        names = zipfile.ZipFile(wheel).namelist()
+        assert [n for n in names if n.startswith("chapoly/_native")] == ["chapoly/_native.abi3.so", "chapoly/_native.pyi"]
+        run = import_from(wheel, CHAPOLY_REQUIRE_NATIVE="1")
+        assert run.stdout.startswith("native "), run.stderr
+
+    def test_contents(self, source: Path) -> None:
+        """Everything that is imported, the licence, the types; nothing of the tests."""
+        wheel, _ = make_wheel(source, os.environ["PATH"], "-Dnative=enabled")
+        assert wheel is not None
+        names = zipfile.ZipFile(wheel).namelist()
+        expected = {str(p.relative_to(source / "src")) for p in (source / "src/chapoly").rglob("*.py*") if p.suffix != ".pyc"}
+        expected -= {"chapoly/_build.py.in"}
+        missing = expected - set(names)
+        assert not missing
+        assert "chapoly/py.typed" in names
+        assert any(n.endswith("licenses/LICENSE") for n in names)
+        assert not any("test" in n.lower() and n != "chapoly/testing.py" and n != "chapoly/_selftest.py" for n in names)
