@@ -44,6 +44,12 @@ static void authenticate(const chapoly_kernel *kernel, chapoly_poly1305 *mac, ui
     chapoly_poly1305_finish(kernel, mac, tag);
 }
 
+/* A function, since compilers warn of a comparison that is always false where size_t has 32 bits. */
+static bool too_long(uint64_t len)
+{
+    return len > CHAPOLY_AEAD_MAX;
+}
+
 enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *kernel, uint8_t *ciphertext, uint8_t tag[16],
                                          const uint8_t key[32], const uint8_t *nonce, size_t nonce_size,
                                          const uint8_t *associated_data, size_t associated_len,
@@ -52,7 +58,7 @@ enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *kernel, uint8_t *
     chapoly_chacha chacha;
     chapoly_poly1305 mac;
 
-    if ((uint64_t)len > CHAPOLY_AEAD_MAX)
+    if (too_long(len))
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, &mac, key, nonce, nonce_size);
     chapoly_chacha_xor(kernel, &chacha, 1, 0, ciphertext, plaintext, len);
@@ -71,7 +77,7 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *
     uint8_t expected[16];
     bool valid;
 
-    if ((uint64_t)len > CHAPOLY_AEAD_MAX)
+    if (too_long(len))
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, &mac, key, nonce, nonce_size);
     authenticate(kernel, &mac, expected, associated_data, associated_len, ciphertext, len);
