@@ -16,7 +16,7 @@ PACKAGE = Path(chapoly.__file__).parent
 def python(
     code: str, *options: str, package: Path = PACKAGE, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs the code in a new interpreter that finds this package, with no CHAPOLY_ variables but those given."""
+    """Runs the code in a new interpreter that finds this package; other CHAPOLY_ variables are unset."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CHAPOLY_")}
     # By hand, since -I ignores PYTHONPATH and -S the site-packages.
     code = f"import sys; sys.path.insert(0, {str(package.parent)!r})\n{code}"

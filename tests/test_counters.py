@@ -151,7 +151,7 @@ def test_xchacha20_is_chacha20_under_a_subkey(api: ModuleType) -> None:
 
 @pytest.mark.parametrize("rounds", [8, 12, 20])
 def test_xchacha_uses_its_rounds_for_the_subkey_too(api: ModuleType, rounds: int) -> None:
-    # HChaCha is the block function without the feed-forward: subtract the state's own words 0-3 and 12-15 again.
+    # HChaCha is the block function without the feed-forward: subtract the state's words 0-3 and 12-15 again.
     nonce = bytes(range(100, 124))
     block = api.chacha20.cipher(K, int.from_bytes(nonce[:4], "little"), nonce[4:16], bytes(64), rounds=rounds)
     state = b"expand 32-byte k" + K + nonce[:16]

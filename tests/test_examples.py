@@ -55,11 +55,13 @@ def test_docstrings_inside_the_readable_implementation() -> None:
     assert doctest.testmod(chapoly.pure).failed == 0
 
 
-def test_upstream_examples(api: ModuleType) -> None:
+@pytest.mark.usefixtures("api")
+def test_upstream_examples() -> None:
     assert run("upstream", (HERE / "upstream_examples.txt").read_text(encoding="utf-8")) == 9
 
 
-def test_the_readme(api: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("api")
+def test_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
     assert blocks

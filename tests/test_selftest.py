@@ -1,6 +1,7 @@
 """A kernel that answers wrong is not used: answers are corrupted for real, in a copy of the extension."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,32 +121,45 @@ def test_a_wrong_portable_is_an_import_error_and_pure_no_answer(extension: Exten
 # ---- The choice itself on any machine: the kernels of this native module are pure with a fault. ----
 
 
-def wrong(value: Any) -> Any:
-    return bytes(reversed(value))
-
-
-def twisted(name: str, condition: Any = lambda *args, **kwargs: True) -> dict[str, Any]:
-    """A flat function whose result is wrong where the condition holds."""
+def twisted(name: str, condition: Callable[..., bool]) -> dict[str, Any]:
+    """A flat function whose result is wrong where its arguments fulfil the condition."""
     right = getattr(pure, name)
-    return {name: lambda *a, **k: wrong(right(*a, **k)) if condition(*a, **k) else right(*a, **k)}
+
+    def function(*args: Any, **named: Any) -> Any:
+        result = right(*args, **named)
+        return bytes(reversed(result)) if condition(args, named) else result
+
+    return {name: function}
 
 
-def opens_anything(key: bytes, nonce: bytes, data: bytes, associated_data: bytes = b"") -> bytes:
+def always(_args: Any, _named: Any) -> bool:
+    return True
+
+
+def shorter(args: Any, _named: Any) -> bool:
+    return len(args[-1 if len(args) == 2 else 2]) < 256
+
+
+def longer(args: Any, named: Any) -> bool:
+    return not shorter(args, named)
+
+
+def opens_anything(key: bytes, nonce: bytes, data: bytes, _associated_data: bytes) -> bytes:
     return pure.chacha20_cipher(key, 1, nonce, data[:-16])
 
 
 # One fault for each code path that the self-test promises to reach.
 FAULTS: dict[str, dict[str, Any]] = {
-    "block": twisted("chacha20_block"),
-    "8 rounds": twisted("chacha20_cipher", lambda *a, rounds=20, **k: rounds == 8),
-    "12 rounds": twisted("chacha20_cipher", lambda *a, rounds=20, **k: rounds == 12),
-    "hchacha20": twisted("chacha20_hchacha20"),
-    "short mac": twisted("poly1305_mac", lambda key, message: len(message) < 256),
-    "long mac": twisted("poly1305_mac", lambda key, message: len(message) >= 256),
-    "short encrypt": twisted("chacha20poly1305_encrypt", lambda k, n, data, ad=b"": len(data) < 256),
-    "long encrypt": twisted("chacha20poly1305_encrypt", lambda k, n, data, ad=b"": len(data) >= 256),
-    "24-byte nonce": twisted("xchacha20poly1305_encrypt"),
-    "decrypt": twisted("chacha20poly1305_decrypt"),
+    "block": twisted("chacha20_block", always),
+    "8 rounds": twisted("chacha20_cipher", lambda _, named: named.get("rounds") == 8),
+    "12 rounds": twisted("chacha20_cipher", lambda _, named: named.get("rounds") == 12),
+    "hchacha20": twisted("chacha20_hchacha20", always),
+    "short mac": twisted("poly1305_mac", shorter),
+    "long mac": twisted("poly1305_mac", longer),
+    "short encrypt": twisted("chacha20poly1305_encrypt", shorter),
+    "long encrypt": twisted("chacha20poly1305_encrypt", longer),
+    "24-byte nonce": twisted("xchacha20poly1305_encrypt", always),
+    "decrypt": twisted("chacha20poly1305_decrypt", always),
     "refused tag": {"chacha20poly1305_decrypt": opens_anything},
 }
 
@@ -179,7 +193,7 @@ def test_every_code_path_is_asked(fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_next_kernel_is_taken_with_a_warning(fault: str) -> None:
     native = FakeNative(["fast"], FAULTS[fault])
-    with pytest.warns(RuntimeWarning, match="^chapoly's kernel fast gives wrong answers ") as warned:
+    with pytest.warns(RuntimeWarning, match=r"^chapoly's kernel fast gives wrong answers ") as warned:
         assert _backend.choose(native, "", False) == "slow"
     assert (len(warned), native.current) == (1, "slow")
 
@@ -195,7 +209,7 @@ def test_no_right_kernel_is_an_import_error_and_pure_no_answer() -> None:
     native = FakeNative(["fast", "slow", "portable"], FAULTS["long mac"])
     with (
         pytest.warns(RuntimeWarning),
-        pytest.raises(ImportError, match="^chapoly's kernel portable gives wrong answers "),
+        pytest.raises(ImportError, match=r"^chapoly's kernel portable gives wrong answers "),
     ):
         _backend.choose(native, "", False)
     assert _backend.choose(native, "pure", False) == "pure"
@@ -216,6 +230,6 @@ def test_a_kernel_that_cannot_run_here_is_not_offered() -> None:
     assert _backend.choose(native, "", False) == "fast"
     with pytest.raises(
         ImportError,
-        match="^CHAPOLY_KERNEL=wide is not available here; available: fast, slow, portable, pure$",
+        match=r"^CHAPOLY_KERNEL=wide is not available here; available: fast, slow, portable, pure$",
     ):
         _backend.choose(native, "wide", False)

@@ -1,5 +1,7 @@
 """Tag: always 16 bytes, compared in constant time, and otherwise as few of bytes' habits as safety allows."""
 
+# ruff: noqa: SIM201, SIM202 (== and != are different functions, and both are under test)
+
 import copy
 import operator
 import pickle
@@ -67,7 +69,7 @@ def test_equality_with_other_lengths(tag: Any) -> None:
 
 
 def test_equality_with_what_is_no_buffer(tag: Any) -> None:
-    class Anything:
+    class Anything:  # noqa: PLW1641
         def __eq__(self, other: object) -> bool:
             return True
 
@@ -149,7 +151,7 @@ def test_tags_can_be_pickled_and_copied(api: ModuleType, tag: Any) -> None:
 
 
 def test_a_bytearray_or_memoryview_on_the_left_compares_by_itself(tag: Any) -> None:
-    # CPython asks the left operand first unless the right one's type is a subclass of its type: bytes are then
+    # CPython asks the left operand first unless the right one's type is a subclass of its: bytes are then
     # compared by Tag in constant time; bytearray and memoryview use their own comparison, which is not.
     class Spy(bytearray):
         asked = 0

@@ -114,8 +114,8 @@ def refused_nonce(api: ModuleType, v: Any) -> bool:
     return True
 
 
-# What chapoly does not offer, with the error that it must give: "expand 16-byte k" keys, XChaCha20 with a 64-bit
-# counter where it crosses 2^32, and the AEAD with an 8-byte nonce from before RFC 7539.
+# What chapoly does not offer, with the error that it must give: keys of 16 bytes, XChaCha20 with a 64-bit
+# counter where that crosses 2^32, and the AEAD with an 8-byte nonce from before RFC 7539.
 REFUSED = {
     ("chacha20.json", "chacha20-djb"): (8, refused_key),
     ("chacha20.json", "chacha12-djb"): (8, refused_key),
