@@ -86,7 +86,7 @@ typedef PyObject *direction(const module_state *, const chapoly_kernel *, const 
 
 static PyObject *key_new(PyTypeObject *type, PyObject *args, PyObject *keywords, size_t nonce_size)
 {
-    static const signature s = {"__init__", {"key"}, 1, 1, 1};
+    static const signature s = {"__new__", {"key"}, 1, 1, 1};
     const module_state *state = PyType_GetModuleState(type);
     PyObject *values[1];
     key_object *self;

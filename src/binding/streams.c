@@ -276,7 +276,7 @@ static PyObject *stream_exit(PyObject *object, PyObject *const *args, Py_ssize_t
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords, size_t nonce_size)
 {
-    static const signature s = {"__init__", {"key", "nonce", "counter", "rounds"}, 2, 2, 4};
+    static const signature s = {"__new__", {"key", "nonce", "counter", "rounds"}, 2, 2, 4};
     const module_state *state = PyType_GetModuleState(type);
     const uint64_t last = nonce_size == CHAPOLY_LEGACY_NONCE_SIZE ? UINT64_MAX : UINT32_MAX;
     stream_object *self = NULL;
