@@ -11,9 +11,14 @@ from chapoly.errors import CounterOverflow, Error, InvalidKey, InvalidNonce
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
-    from typing import SupportsIndex
+    from typing import Any, Protocol, SupportsIndex
 
-    from typing_extensions import Buffer  # collections.abc.Buffer from Python 3.12 on
+    from typing_extensions import Buffer as Buffer  # collections.abc.Buffer from Python 3.12 on
+
+    class WritableBuffer(Buffer, Protocol):
+        """A buffer with items that can be set: so type checkers refuse bytes as an output."""
+
+        def __setitem__(self, index: Any, value: Any, /) -> None: ...
 
 
 def view(name: str, value: Buffer) -> memoryview:
@@ -83,7 +88,7 @@ def at_most(name: str, size: int, left: int) -> None:
         raise CounterOverflow(f"{name} must be at most {left} bytes, got {shown(size)}")
 
 
-def output(name: str, value: Buffer, size: int, **inputs: Buffer) -> memoryview:
+def output(name: str, value: WritableBuffer, size: int, **inputs: Buffer) -> memoryview:
     """The memory of a writable buffer of exactly this size, which overlaps no input; the caller releases it.
 
     To start where the data starts is no overlap: the output takes its place.

@@ -21,7 +21,7 @@ class _Immutable(type):
         raise TypeError(f"cannot set '{name}' attribute of immutable type '{cls.__module__}.{cls.__name__}'")
 
     def __delattr__(cls, name: str) -> None:
-        cls.__setattr__(name, None)
+        _Immutable.__setattr__(cls, name, None)
 
 
 if not TYPE_CHECKING:

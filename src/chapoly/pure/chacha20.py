@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Final, NoReturn, Self, SupportsIndex, overload
 
-    from typing_extensions import Buffer
+    from chapoly.pure._arguments import Buffer, WritableBuffer
 
 BLOCK_SIZE = 64
 BLOCKS_AT_ONCE = 256  # more gains little, and the working set outgrows a first-level cache (bench/pure_vs_tlslite.py)
@@ -206,7 +206,7 @@ if TYPE_CHECKING:
     ) -> bytes: ...
     @overload
     def cipher(
-        key: Buffer, counter: SupportsIndex, nonce: Buffer, data: Buffer, *, rounds: SupportsIndex = 20, out: Buffer
+        key: Buffer, counter: SupportsIndex, nonce: Buffer, data: Buffer, *, rounds: SupportsIndex = 20, out: WritableBuffer
     ) -> int: ...
 
 
@@ -217,7 +217,7 @@ def cipher(
     data: Buffer,
     *,
     rounds: SupportsIndex = 20,
-    out: Buffer | None = None,
+    out: WritableBuffer | None = None,
 ) -> bytes | int:
     """ChaCha20."""
     secret = key_octets(key)
@@ -260,7 +260,7 @@ class _Stream:
 
     __slots__ = ("_claim", "_end", "_key", "_nonce", "_position", "_rounds")
 
-    KEY_SIZE: Final = 32
+    KEY_SIZE: Final[int] = 32
     NONCE_SIZE: int
 
     _claim: _Claim
@@ -291,7 +291,7 @@ class _Stream:
             self._position += len(text)
             return result
 
-    def update_into(self, data: Buffer, buf: Buffer) -> int:
+    def update_into(self, data: Buffer, buf: WritableBuffer) -> int:
         """Encrypts."""
         with view("data", data) as text, view("buf", buf), self._claim:
             at_most("data", len(text), self._end - self._position)
@@ -342,7 +342,7 @@ class ChaCha20(_Stream):
     __slots__ = ()
     __module__ = "chapoly"
 
-    NONCE_SIZE: Final = 12  # type: ignore[misc]
+    NONCE_SIZE: Final[int] = 12  # type: ignore[misc]
 
 
 @final
@@ -352,4 +352,4 @@ class ChaCha20Legacy(_Stream):
     __slots__ = ()
     __module__ = "chapoly"
 
-    NONCE_SIZE: Final = 8  # type: ignore[misc]
+    NONCE_SIZE: Final[int] = 8  # type: ignore[misc]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Final, NoReturn, Self
 
-    from typing_extensions import Buffer
+    from chapoly.pure._arguments import Buffer
 
 TAG_SIZE = 16
 MOST = 274_877_906_880  # bytes of plaintext: 2^32 - 1 blocks, since block 0 makes the one-time key
@@ -91,9 +91,9 @@ class ChaCha20Poly1305:
     __slots__ = ("_key",)
     __module__ = "chapoly"
 
-    KEY_SIZE: Final = 32
-    NONCE_SIZE: Final = 12
-    TAG_SIZE: Final = 16
+    KEY_SIZE: Final[int] = 32
+    NONCE_SIZE: Final[int] = 12
+    TAG_SIZE: Final[int] = 16
 
     _key: bytes
 

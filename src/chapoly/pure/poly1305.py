@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import NoReturn, Self
 
-    from typing_extensions import Buffer
+    from chapoly.pure._arguments import Buffer
 
 PIECE_SIZE = 16384  # bytes of a message looked at in one go
 

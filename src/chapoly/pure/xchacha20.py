@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # the name is enough for type checkers, and loads no modu
 if TYPE_CHECKING:
     from typing import Final, Self, SupportsIndex, overload
 
-    from typing_extensions import Buffer
+    from chapoly.pure._arguments import Buffer, WritableBuffer
 
 
 def inner(key: bytes, nonce: bytes, rounds: int) -> tuple[bytes, bytes]:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     ) -> bytes: ...
     @overload
     def cipher(
-        key: Buffer, counter: SupportsIndex, nonce: Buffer, data: Buffer, *, rounds: SupportsIndex = 20, out: Buffer
+        key: Buffer, counter: SupportsIndex, nonce: Buffer, data: Buffer, *, rounds: SupportsIndex = 20, out: WritableBuffer
     ) -> int: ...
 
 
@@ -43,7 +43,7 @@ def cipher(
     data: Buffer,
     *,
     rounds: SupportsIndex = 20,
-    out: Buffer | None = None,
+    out: WritableBuffer | None = None,
 ) -> bytes | int:
     """XChaCha20."""
     secret = key_octets(key)
@@ -66,7 +66,7 @@ class XChaCha20(_Stream):
     __slots__ = ()
     __module__ = "chapoly"
 
-    NONCE_SIZE: Final = 24  # type: ignore[misc]
+    NONCE_SIZE: Final[int] = 24  # type: ignore[misc]
 
     def __new__(
         cls, key: Buffer, nonce: Buffer, *, counter: SupportsIndex = 0, rounds: SupportsIndex = 20

@@ -11,7 +11,7 @@ TYPE_CHECKING = False  # the name is enough for type checkers, and loads no modu
 if TYPE_CHECKING:
     from typing import Final, NoReturn, Self
 
-    from typing_extensions import Buffer
+    from chapoly.pure._arguments import Buffer
 
 
 def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
@@ -31,9 +31,9 @@ class XChaCha20Poly1305:
     __slots__ = ("_key",)
     __module__ = "chapoly"
 
-    KEY_SIZE: Final = 32
-    NONCE_SIZE: Final = 24
-    TAG_SIZE: Final = 16
+    KEY_SIZE: Final[int] = 32
+    NONCE_SIZE: Final[int] = 24
+    TAG_SIZE: Final[int] = 16
 
     _key: bytes
 
