@@ -7,6 +7,7 @@
 
 /* ---- Arguments. The order of the checks and their texts are those of a Python function. ---- */
 
+/* The name that a message shows: "encrypt", or "ChaCha20.update". */
 static PyObject *qualified_name(const signature *s, PyTypeObject *owner)
 {
     PyObject *type, *name;
@@ -19,76 +20,86 @@ static PyObject *qualified_name(const signature *s, PyTypeObject *owner)
     return name;
 }
 
-static bool take_keyword(const signature *s, PyObject *function, PyObject *keyword, PyObject *value, PyObject **values)
+/* TypeError: the qualified name, then `rest` (a new reference, taken over; NULL if it could not be made). */
+static void raise_about(const signature *s, PyTypeObject *owner, PyObject *rest)
+{
+    PyObject *name = rest != NULL ? qualified_name(s, owner) : NULL;
+
+    if (name != NULL)
+        PyErr_Format(PyExc_TypeError, "%U() %U", name, rest);
+    Py_XDECREF(name);
+    Py_XDECREF(rest);
+}
+
+static bool take_keyword(const signature *s, PyTypeObject *owner, PyObject *keyword, PyObject *value, PyObject **values)
 {
     for (int i = 0; i < s->total; i++) {
         if (PyUnicode_CompareWithASCIIString(keyword, s->parameters[i]) != 0)
             continue;
         if (values[i] != NULL) {
-            PyErr_Format(PyExc_TypeError, "%U() got multiple values for argument '%U'", function, keyword);
+            raise_about(s, owner, PyUnicode_FromFormat("got multiple values for argument '%U'", keyword));
             return false;
         }
         values[i] = value;
         return true;
     }
-    PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", function, keyword);
+    raise_about(s, owner, PyUnicode_FromFormat("got an unexpected keyword argument '%U'", keyword));
     return false;
 }
 
-static void raise_too_many(const signature *s, PyObject *function, bool method, Py_ssize_t count, PyObject **values)
+static void raise_too_many(const signature *s, PyTypeObject *owner, Py_ssize_t count, PyObject **values)
 {
-    const int self = method ? 1 : 0;
+    const int self = owner != NULL ? 1 : 0; /* Python counts it */
     const int most = s->positional + self, least = s->required + self;
+    const Py_ssize_t given = count + self;
+    char range[40], extra[80] = "";
     int keyword_only = 0;
-    PyObject *takes, *given;
 
     for (int i = s->positional; i < s->total; i++)
         keyword_only += values[i] != NULL;
-    takes = least < most ? PyUnicode_FromFormat("from %d to %d", least, most) : PyUnicode_FromFormat("%d", most);
-    given = keyword_only == 0 ? PyUnicode_FromString("")
-                              : PyUnicode_FromFormat(" positional argument%s (and %d keyword-only argument%s)",
-                                                     count + self != 1 ? "s" : "", keyword_only,
-                                                     keyword_only != 1 ? "s" : "");
-    if (takes != NULL && given != NULL)
-        PyErr_Format(PyExc_TypeError, "%U() takes %U positional argument%s but %zd%U %s given", function, takes,
-                     least < most || most != 1 ? "s" : "", count + self, given,
-                     count + self != 1 || keyword_only > 0 ? "were" : "was");
-    Py_XDECREF(takes);
-    Py_XDECREF(given);
+    if (least < most)
+        PyOS_snprintf(range, sizeof range, "from %d to %d", least, most);
+    else
+        PyOS_snprintf(range, sizeof range, "%d", most);
+    if (keyword_only > 0)
+        PyOS_snprintf(extra, sizeof extra, " positional argument%s (and %d keyword-only argument%s)",
+                      given != 1 ? "s" : "", keyword_only, keyword_only != 1 ? "s" : "");
+    raise_about(s, owner,
+                PyUnicode_FromFormat("takes %s positional argument%s but %zd%s %s given", range,
+                                     least < most || most != 1 ? "s" : "", given, extra,
+                                     given != 1 || keyword_only > 0 ? "were" : "was"));
 }
 
-static void raise_missing(const signature *s, PyObject *function, PyObject **values)
+static void raise_missing(const signature *s, PyTypeObject *owner, PyObject **values)
 {
     const char *missing[PARAMETERS_MAX];
     int count = 0;
-    PyObject *names;
+    PyObject *text;
 
     for (int i = 0; i < s->required; i++)
         if (values[i] == NULL)
             missing[count++] = s->parameters[i];
-    names = PyUnicode_FromFormat("'%s'", missing[0]);
-    for (int i = 1; i < count && names != NULL; i++) {
-        PyObject *longer = PyUnicode_FromFormat("%U%s%s'%s'", names, count > 2 ? ", " : " ",
+    text = PyUnicode_FromFormat("missing %d required positional argument%s: '%s'", count, count > 1 ? "s" : "",
+                                missing[0]);
+    for (int i = 1; i < count && text != NULL; i++) {
+        PyObject *longer = PyUnicode_FromFormat("%U%s%s'%s'", text, count > 2 ? ", " : " ",
                                                 i == count - 1 ? "and " : "", missing[i]);
-        Py_DECREF(names);
-        names = longer;
+        Py_DECREF(text);
+        text = longer;
     }
-    if (names != NULL)
-        PyErr_Format(PyExc_TypeError, "%U() missing %d required positional argument%s: %U", function, count,
-                     count > 1 ? "s" : "", names);
-    Py_XDECREF(names);
+    raise_about(s, owner, text);
 }
 
 /* After positional and keyword arguments have been taken: were there too many, are any missing? */
-static bool complete(const signature *s, PyObject *function, bool method, Py_ssize_t count, PyObject **values)
+static bool complete(const signature *s, PyTypeObject *owner, Py_ssize_t count, PyObject **values)
 {
     if (count > s->positional) {
-        raise_too_many(s, function, method, count, values);
+        raise_too_many(s, owner, count, values);
         return false;
     }
     for (int i = 0; i < s->required; i++) {
         if (values[i] == NULL) {
-            raise_missing(s, function, values);
+            raise_missing(s, owner, values);
             return false;
         }
     }
@@ -98,33 +109,28 @@ static bool complete(const signature *s, PyObject *function, bool method, Py_ssi
 bool parse_slowly(const signature *s, PyTypeObject *owner, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
                   PyObject **values)
 {
-    PyObject *function = qualified_name(s, owner);
     const Py_ssize_t keyword_count = keywords != NULL ? PyTuple_Size(keywords) : 0;
-    bool ok = function != NULL;
 
     for (Py_ssize_t i = 0; i < s->total; i++)
         values[i] = i < count && i < s->positional ? args[i] : NULL;
-    for (Py_ssize_t i = 0; ok && i < keyword_count; i++)
-        ok = take_keyword(s, function, PyTuple_GetItem(keywords, i), args[count + i], values);
-    ok = ok && complete(s, function, owner != NULL, count, values);
-    Py_XDECREF(function);
-    return ok;
+    for (Py_ssize_t i = 0; i < keyword_count; i++)
+        if (!take_keyword(s, owner, PyTuple_GetItem(keywords, i), args[count + i], values))
+            return false;
+    return complete(s, owner, count, values);
 }
 
 bool parse_constructor(const signature *s, PyTypeObject *type, PyObject *args, PyObject *keywords, PyObject **values)
 {
-    PyObject *function = qualified_name(s, type), *keyword, *value;
     const Py_ssize_t count = PyTuple_Size(args);
+    PyObject *keyword, *value;
     Py_ssize_t position = 0;
-    bool ok = function != NULL;
 
     for (Py_ssize_t i = 0; i < s->total; i++)
         values[i] = i < count && i < s->positional ? PyTuple_GetItem(args, i) : NULL;
-    while (ok && keywords != NULL && PyDict_Next(keywords, &position, &keyword, &value))
-        ok = take_keyword(s, function, keyword, value, values);
-    ok = ok && complete(s, function, true, count, values);
-    Py_XDECREF(function);
-    return ok;
+    while (keywords != NULL && PyDict_Next(keywords, &position, &keyword, &value))
+        if (!take_keyword(s, type, keyword, value, values))
+            return false;
+    return complete(s, type, count, values);
 }
 
 /* ---- Buffers. ---- */

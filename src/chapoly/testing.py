@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import chapoly
-from chapoly import _backend
+from chapoly import _backend, pure
 
 
 @contextmanager
@@ -31,15 +31,10 @@ def use_kernel(name: str) -> Iterator[None]:
 
 
 def _use(name: str) -> None:
-    """Binds every public name to the implementation that `name` belongs to."""
-    if name == "pure":
-        from chapoly import pure
-
-        implementation = pure
-    else:
-        assert _backend.native is not None
-        _backend.native.use(name)
-        implementation = _backend.native
+    """Binds every public name to the implementation that the kernel belongs to."""
+    implementation = pure if name == "pure" else _backend.native
+    if implementation is not pure:
+        implementation.use(name)
     chapoly.kernel = name
     chapoly.backend = "pure" if name == "pure" else "native"
     for module, prefix in (
@@ -51,5 +46,5 @@ def _use(name: str) -> None:
         (chapoly.xchacha20poly1305, "xchacha20poly1305_"),
     ):
         for public in module.__all__:
-            if hasattr(implementation, prefix + public):
+            if prefix + public in pure.__all__:
                 setattr(module, public, getattr(implementation, prefix + public))
