@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from entries import DRAFT, ENTRIES, N12, N24, RFC, STREAMS, K, entry, make
 
+import chapoly
+
 MESSAGE, TAG = bytes(5000), bytes(16)
 SIZES = [0, 1, 16, 64, 114, 256, 1024, 4096, 65536]
 
@@ -21,31 +23,34 @@ def traced() -> Iterator[None]:
 
 
 def allocated(call: Callable[[], Any]) -> tuple[int, int, Any]:
-    """Bytes still allocated after the call and at its peak, beyond what measuring takes, and the result."""
-
-    def measure(function: Callable[[], Any]) -> tuple[int, int, Any]:
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
-        result = function()
-        now, peak = tracemalloc.get_traced_memory()
-        return now - before, peak - before, result
-
-    def nothing() -> None:
-        return None
-
-    for function in (nothing, call):  # the first call of anything may fill a cache
-        measure(function)
-    idle = measure(nothing)
-    busy = measure(call)
+    """Bytes still allocated after a call and at its peak, beyond those for measuring, and its result."""
+    for _ in range(3):  # what the first call leaves in caches, of ours or of CPython's, is not counted
+        idle = measure(nothing)
+        busy = measure(call)
     return busy[0] - idle[0], busy[1] - idle[1], busy[2]
+
+
+def measure(call: Callable[[], Any]) -> tuple[int, int, Any]:
+    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    result = call()
+    now, peak = tracemalloc.get_traced_memory()
+    return now - before, peak - before, result
+
+
+def nothing() -> None:
+    return None
 
 
 def result_alone(call: Callable[[], Any]) -> None:
     kept, peak, result = allocated(call)
-    # Empty and one-byte bytes are CPython's own constants; a Tag is a bytes object and always new.
-    size = 0 if type(result) is bytes and len(result) == 0 else sys.getsizeof(result)
-    assert peak == kept
-    assert kept in ((0, size) if type(result) is bytes and len(result) == 1 else (size,))
+    assert type(result) in (bytes, chapoly.Tag)
+    size = sys.getsizeof(result)
+    if type(result) is chapoly.Tag:
+        size = -(-size // 8) * 8  # CPython rounds up what it allocates for a type of its user's
+    elif len(result) < 2:
+        size = kept if kept == 0 else size  # CPython may keep these bytes ready
+    assert (kept, peak) == (size, size)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -81,8 +86,6 @@ def test_block_and_subkey_allocate_their_result(native_api: ModuleType) -> None:
     block, hchacha20 = native_api.chacha20.block, native_api.chacha20.hchacha20
     result_alone(lambda: block(K, 1, N12))
     result_alone(lambda: hchacha20(K, TAG))
-    result_alone(native_api.ChaCha20Poly1305.generate_key)
-    result_alone(native_api.XChaCha20Poly1305.generate_nonce)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -117,15 +120,16 @@ def test_refused_calls_leave_nothing_behind(native_api: ModuleType, name: str) -
                 continue
             pytest.fail("not refused")
 
-    for _ in range(3):
+    for _ in range(200):
         refused()
-    references = [sys.getrefcount(value) for value in good.values()]
+    counted = [value for value in good.values() if isinstance(value, (bytes, bytearray))]
+    references = [sys.getrefcount(value) for value in counted]
     before = tracemalloc.get_traced_memory()[0]
     for _ in range(200):
         refused()
     grown = tracemalloc.get_traced_memory()[0] - before
     assert grown < 200  # less than a byte a round: nothing that is kept is so small
-    assert [sys.getrefcount(value) for value in good.values()] == references
+    assert [sys.getrefcount(value) for value in counted] == references
 
 
 def test_objects_are_freed(native_api: ModuleType) -> None:

@@ -179,7 +179,7 @@ def test_exports_end_with_a_refused_call(api: ModuleType, name: str, parameter: 
     try:
         entry(api, name)(**good | {parameter: too_long})
     except (api.Error, ValueError):
-        assert parameter not in ("message",)
+        assert parameter not in ("message", "associated_data") or name.endswith(("verify", "decrypt"))
     too_long.append(0)
 
 

@@ -203,9 +203,9 @@ def test_the_garbage_collector_shows_no_secret(native_api: ModuleType, name: str
 
 
 def shape(function: Any) -> inspect.Signature:
-    """The signature without its annotations, which native code does not carry."""
+    """The signature without annotations and self, which inspect shows otherwise for native code."""
     signature = inspect.signature(function)
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"]
     return signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
 
 

@@ -1,16 +1,80 @@
 """RFC 8439's cases by section: the 20 that ppad-chacha and ppad-poly1305 test, and the rest of appendix A."""
 
+import struct
 from types import ModuleType
 from typing import Any
 
 import pytest
 from vectors import named
 
+from chapoly.pure import chacha20 as pure
+
 RFC_FILES = {"chacha20": "chacha20.json", "poly1305": "poly1305.json", "aead": "chacha20-poly1305.json"}
 
 
 def rfc(file: str, id: str) -> Any:
     return named(RFC_FILES[file], "RFC 8439", id)
+
+
+def words(text: bytes) -> list[int]:
+    return list(struct.unpack(f"<{len(text) // 4}L", text))
+
+
+# ---- The parts of the block function, which only the readable implementation has. ----
+
+
+def test_2_1_1_the_quarter_round() -> None:
+    v = rfc("chacha20", "2.1.1")
+    assert list(pure.quarter_round(*words(v.msg))) == words(v.ciphertext)
+    assert pure.quarter_round(0x11111111, 0x01020304, 0x9B8D6F43, 0x01234567) == (
+        0xEA2A92F4,
+        0xCB1CF8CE,
+        0x4581472E,
+        0x5881C4BB,
+    )
+
+
+def test_2_2_1_the_quarter_round_on_the_state() -> None:
+    v = rfc("chacha20", "2.2.1")
+    state = words(v.msg)
+    for i, word in zip(v.indices, pure.quarter_round(*(state[i] for i in v.indices)), strict=True):
+        state[i] = word
+    assert state == words(v.ciphertext)
+
+
+SETUP = [
+    (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574),
+    (0x03020100, 0x07060504, 0x0B0A0908, 0x0F0E0D0C),
+    (0x13121110, 0x17161514, 0x1B1A1918, 0x1F1E1D1C),
+    (0x00000001, 0x09000000, 0x4A000000, 0x00000000),
+]
+AFTER_20_ROUNDS = [
+    (0x837778AB, 0xE238D763, 0xA67AE21E, 0x5950BB2F),
+    (0xC4F2D0C7, 0xFC62BB2F, 0x8FA018FC, 0x3F5EC7B7),
+    (0x335271C2, 0xF29489F3, 0xEABDA8FC, 0x82E46EBD),
+    (0xD19C12B4, 0xB04E16DE, 0x9E83D0CB, 0x4E3C50A2),
+]
+
+
+def table(rows: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The words of rows that hold one block."""
+    return [tuple(row >> pure.LANE_BITS * i & 0xFFFFFFFF for i in range(4)) for row in rows]
+
+
+def test_2_3_2_the_state_and_the_rounds() -> None:
+    v = rfc("chacha20", "2.3.2")
+    rows = pure.initial_rows(v.key, v.counter, v.nonce, 1)
+    assert table(rows) == SETUP
+    assert table(pure.permute(*rows, 1, 20)) == AFTER_20_ROUNDS
+
+
+# ---- What every kernel computes. ----
+
+
+def test_2_3_2_the_block_function(api: ModuleType) -> None:
+    v = rfc("chacha20", "2.3.2")
+    summed = [(a + b) % 2**32 for a, b in zip(sum(SETUP, ()), sum(AFTER_20_ROUNDS, ()), strict=True)]
+    assert words(api.chacha20.block(v.key, v.counter, v.nonce)) == summed == words(v.ciphertext)
 
 
 def ciphers(api: ModuleType, v: Any) -> None:

@@ -46,10 +46,9 @@ aead = ChaCha20Poly1305(key)
 assert_type(aead.encrypt(nonce, data, None), bytes)
 assert_type(aead.decrypt(nonce, data=data, associated_data=data), bytes)
 assert_type(ChaCha20Poly1305.generate_key(), bytes)
-assert_type(ChaCha20Poly1305.KEY_SIZE, int)
+size: int = ChaCha20Poly1305.KEY_SIZE + aead.NONCE_SIZE + aead.TAG_SIZE + XChaCha20.NONCE_SIZE
 assert_type(XChaCha20Poly1305(key=bytearray(key)).encrypt(memoryview(nonce), data), bytes)
 assert_type(XChaCha20Poly1305.generate_nonce(), bytes)
-assert_type(aead.NONCE_SIZE + aead.TAG_SIZE, int)
 
 with ChaCha20(key, nonce, counter=1, rounds=20) as stream:
     assert_type(stream, ChaCha20)
@@ -58,7 +57,7 @@ with ChaCha20(key, nonce, counter=1, rounds=20) as stream:
     assert_type(stream.keystream(5), bytes)
     assert_type(stream.tell(), int)
     stream.seek(3)
-assert_type(XChaCha20(key, nonce).NONCE_SIZE, int)
+assert_type(XChaCha20(key, nonce).keystream(0), bytes)
 with ChaCha20Legacy(key, nonce, rounds=8) as legacy:
     assert_type(legacy, ChaCha20Legacy)
 

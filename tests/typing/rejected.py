@@ -11,7 +11,7 @@ chacha20.block(key, 0, nonce, data)  # call-arg
 chacha20.cipher(key, 0, nonce, "data")  # call-overload
 chacha20.cipher(key, 0, nonce, data, 20)  # call-overload
 chacha20.cipher(key, 0, nonce, data, rounds="20")  # call-overload
-chacha20.cipher(key, 0, nonce, data, out=data)  # call-overload
+chacha20.cipher(key, 0, nonce, data, out=5)  # call-overload
 number: int = chacha20.cipher(key, 0, nonce, data)  # assignment
 result: bytes = chacha20.cipher(key, 0, nonce, data, out=out)  # assignment
 poly1305.mac(key, None)  # arg-type
@@ -25,7 +25,7 @@ ChaCha20Poly1305.generate_nonce()  # attr-defined
 XChaCha20Poly1305.generate_nonce(24)  # call-arg
 ChaCha20(key, nonce, 1)  # call-arg
 ChaCha20(key, nonce, counter="1")  # arg-type
-ChaCha20(key, nonce).update_into(data, data)  # arg-type
+ChaCha20(key, nonce).update_into(data)  # call-arg
 ChaCha20(key, nonce).update(data).append(1)  # attr-defined
 ChaCha20Poly1305(key).KEY_SIZE = 16  # misc
 Tag("00" * 16)  # arg-type
