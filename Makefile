@@ -10,6 +10,7 @@
 
 PYTHON ?= python3
 python := .venv/bin/python
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 

@@ -181,19 +181,28 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
     return true;
 }
 
-bool acquire_output(buffer *b, PyObject *object, const char *name, size_t size)
+bool acquire_writable(buffer *b, PyObject *object, const char *name)
 {
+    bool readonly;
+
     if (!acquire_slowly(b, object, name))
         return false;
-    if (b->view.readonly) {
-        PyErr_Format(PyExc_TypeError, "%s must be writable", name);
-    } else if (b->size != size) {
-        PyErr_Format(PyExc_ValueError, "%s must be %zu bytes, got %zu", name, size, b->size);
-    } else { /* asked again, now for writing: some exporters keep account of it */
-        PyBuffer_Release(&b->view);
-        return PyObject_GetBuffer(object, &b->view, PyBUF_FULL) == 0 && check_contiguous(b, name);
-    }
+    readonly = b->view.readonly;
     PyBuffer_Release(&b->view);
+    NO_BUFFER(*b);
+    if (readonly) {
+        PyErr_Format(PyExc_TypeError, "%s must be writable", name);
+        return false;
+    }
+    /* asked again, now for writing: some exporters keep account of it */
+    return PyObject_GetBuffer(object, &b->view, PyBUF_FULL) == 0 && check_contiguous(b, name);
+}
+
+bool check_size(const buffer *b, const char *name, size_t size)
+{
+    if (b->size == size)
+        return true;
+    PyErr_Format(PyExc_ValueError, "%s must be %zu bytes, got %zu", name, size, b->size);
     return false;
 }
 

@@ -79,8 +79,11 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
 /* A buffer of exactly `size` bytes, else `error`. */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
 
-/* A writable buffer of exactly `size` bytes, else TypeError or ValueError. */
-bool acquire_output(buffer *, PyObject *, const char *name, size_t size);
+/* A writable buffer, else TypeError. */
+bool acquire_writable(buffer *, PyObject *, const char *name);
+
+/* ValueError if the buffer is not exactly that size. */
+bool check_size(const buffer *, const char *name, size_t size);
 
 /* ValueError if they share a byte, unless both start at the same address and `in_place` is true. */
 bool check_overlap(const buffer *output, const char *output_name, const buffer *input, const char *input_name,

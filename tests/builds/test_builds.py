@@ -39,10 +39,10 @@ def tools(tmp_path: Path) -> Iterator[Path]:
     """A folder that is the whole PATH: what a build may find besides Python."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for tool in ("env", "sh", "ninja", "git", "uname", "ldd"):
-        found = shutil.which(tool)
-        if found:
-            (folder / tool).symlink_to(found)
+    for tool in ("meson", "ninja", "sh"):
+        found = shutil.which(tool, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        assert found, f"{tool} is needed to build"
+        (folder / tool).symlink_to(found)
     yield folder
 
 
