@@ -1,13 +1,16 @@
 """Native equals pure on random input, decryption undoes encryption, and no flipped bit goes unseen."""
 
+import array
 from types import ModuleType
+from typing import Any
 
 import pytest
-from entries import NONCE_SIZES, STREAMS, refuses
-from hypothesis import example, given
+from entries import ENTRIES, N12, NONCE_SIZES, RFC, STREAMS, K, entry, refuses
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import chapoly.pure
+import chapoly.testing
 
 pure = chapoly.pure
 
@@ -106,6 +109,46 @@ def test_aead(
     assert cipher.decrypt(nonce, sealed, text) == message
     assert getattr(native_api, name.lower()).encrypt(key, nonce, message, text) == sealed
     assert getattr(native_api, name.lower()).decrypt(key, nonce, sealed, text) == message
+
+
+# Arguments good and bad, of every kind that a parameter may meet.
+BUFFERS = [
+    b"",
+    bytes(8),
+    N12,
+    bytes(16),
+    bytes(24),
+    K,
+    RFC.nonce,
+    RFC.ciphertext + RFC.tag,
+    bytes(65),
+    bytearray(5),
+]
+OTHERS = [memoryview(K), memoryview(bytes(64))[::2], array.array("H", range(16)), "text", None, 1.5, object]
+NUMBERS = [0, 7, 8, 12, 20, True, -1, 10**5000] + [
+    2**i + d for i in (32, 38, 62, 63, 64, 70) for d in (-1, 0, 1)
+]
+arguments = st.sampled_from([*BUFFERS, *OTHERS, *NUMBERS])
+
+
+@pytest.mark.parametrize("name", [name for name, good in ENTRIES.items() if good])
+@given(data=st.data())
+def test_errors(native_api: ModuleType, name: str, data: st.DataObject) -> None:
+    good = ENTRIES[name]
+    changed = data.draw(st.dictionaries(st.sampled_from(list(good)), arguments, min_size=1))
+    if name.endswith("keystream"):
+        assume(type(changed["n"]) is not int or not 2**20 < changed["n"] < 2**63)  # what memory cannot hold
+
+    def outcome() -> tuple[str, Any]:
+        try:
+            result = entry(native_api, name)(**good | changed)
+        except Exception as error:
+            return type(error).__name__, str(error)
+        return type(result).__name__, result if isinstance(result, (bytes, int)) else None
+
+    native = outcome()
+    with chapoly.testing.use_kernel("pure"):
+        assert outcome() == native
 
 
 @pytest.mark.parametrize("name", ["ChaCha20Poly1305", "XChaCha20Poly1305"])
