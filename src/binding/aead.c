@@ -148,32 +148,36 @@ static PyObject *key_decrypt(PyObject *self, PyObject *const *args, Py_ssize_t c
     return key_call(self, &s, decrypt, args, count, keywords);
 }
 
-/* `size` bytes from os.urandom, the interpreter's own source. */
-static PyObject *random_bytes(int size)
+/* A static method without parameters: `size` bytes from os.urandom, the interpreter's own source. */
+static PyObject *random_bytes(const signature *s, int size, PyObject *const *args, Py_ssize_t count,
+                              PyObject *keywords)
 {
-    PyObject *os = PyImport_ImportModule("os");
-    PyObject *result = os != NULL ? PyObject_CallMethod(os, "urandom", "i", size) : NULL;
+    PyObject *values[1], *os, *result;
 
+    if (!parse(s, NULL, args, count, keywords, values))
+        return NULL;
+    os = PyImport_ImportModule("os");
+    result = os != NULL ? PyObject_CallMethod(os, "urandom", "i", size) : NULL;
     Py_XDECREF(os);
     return result;
 }
 
-static PyObject *generate_key(PyObject *unused, PyObject *none)
-{
-    (void)unused, (void)none;
-    return random_bytes(CHAPOLY_KEY_SIZE);
-}
+#define RANDOM(function, name, size)                                                                                 \
+    static PyObject *function(PyObject *unused, PyObject *const *args, Py_ssize_t count, PyObject *keywords)         \
+    {                                                                                                                \
+        static const signature s = {name, {NULL}, 0, 0, 0};                                                          \
+        (void)unused;                                                                                                \
+        return random_bytes(&s, size, args, count, keywords);                                                        \
+    }
 
-static PyObject *generate_nonce(PyObject *unused, PyObject *none)
-{
-    (void)unused, (void)none;
-    return random_bytes(CHAPOLY_XNONCE_SIZE);
-}
+RANDOM(chacha20poly1305_generate_key, "ChaCha20Poly1305.generate_key", CHAPOLY_KEY_SIZE)
+RANDOM(xchacha20poly1305_generate_key, "XChaCha20Poly1305.generate_key", CHAPOLY_KEY_SIZE)
+RANDOM(xchacha20poly1305_generate_nonce, "XChaCha20Poly1305.generate_nonce", CHAPOLY_XNONCE_SIZE)
 
 static PyMethodDef chacha20poly1305_methods[] = {
     {"encrypt", FASTCALL(key_encrypt), DOC_ChaCha20Poly1305_encrypt},
     {"decrypt", FASTCALL(key_decrypt), DOC_ChaCha20Poly1305_decrypt},
-    {"generate_key", generate_key, METH_NOARGS | METH_STATIC, DOC_ChaCha20Poly1305_generate_key},
+    {"generate_key", FASTCALL(chacha20poly1305_generate_key) | METH_STATIC, DOC_ChaCha20Poly1305_generate_key},
     {"__reduce__", refuse_pickle, METH_NOARGS, NULL},
     {"__reduce_ex__", refuse_pickle, METH_O, NULL},
     {NULL, NULL, 0, NULL},
@@ -182,8 +186,9 @@ static PyMethodDef chacha20poly1305_methods[] = {
 static PyMethodDef xchacha20poly1305_methods[] = {
     {"encrypt", FASTCALL(key_encrypt), DOC_XChaCha20Poly1305_encrypt},
     {"decrypt", FASTCALL(key_decrypt), DOC_XChaCha20Poly1305_decrypt},
-    {"generate_key", generate_key, METH_NOARGS | METH_STATIC, DOC_XChaCha20Poly1305_generate_key},
-    {"generate_nonce", generate_nonce, METH_NOARGS | METH_STATIC, DOC_XChaCha20Poly1305_generate_nonce},
+    {"generate_key", FASTCALL(xchacha20poly1305_generate_key) | METH_STATIC, DOC_XChaCha20Poly1305_generate_key},
+    {"generate_nonce", FASTCALL(xchacha20poly1305_generate_nonce) | METH_STATIC,
+     DOC_XChaCha20Poly1305_generate_nonce},
     {"__reduce__", refuse_pickle, METH_NOARGS, NULL},
     {"__reduce_ex__", refuse_pickle, METH_O, NULL},
     {NULL, NULL, 0, NULL},

@@ -235,13 +235,13 @@ static PyObject *stream_seek(PyObject *object, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-static PyObject *stream_tell(PyObject *object, PyObject *unused)
+static PyObject *stream_tell(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
+    static const signature s = {"tell", {NULL}, 0, 0, 0};
     stream_object *self = (stream_object *)object;
-    PyObject *result = NULL;
+    PyObject *values[1], *result = NULL;
 
-    (void)unused;
-    if (claim(self)) {
+    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && claim(self)) {
         result = bytes_in(self->block, self->offset);
         unclaim(self);
     }
@@ -326,7 +326,7 @@ static void stream_dealloc(PyObject *object)
         {"update_into", FASTCALL(stream_update_into), DOC_##type##_update_into},                                     \
         {"keystream", FASTCALL(stream_keystream), DOC_##type##_keystream},                                           \
         {"seek", FASTCALL(stream_seek), DOC_##type##_seek},                                                          \
-        {"tell", stream_tell, METH_NOARGS, DOC_##type##_tell},                                                       \
+        {"tell", FASTCALL(stream_tell), DOC_##type##_tell},                                                          \
         {"__enter__", stream_enter, METH_NOARGS, DOC_##type##___enter__},                                            \
         {"__exit__", (PyCFunction)(void (*)(void))stream_exit, METH_FASTCALL, DOC_##type##___exit__},                \
         {"__reduce__", refuse_pickle, METH_NOARGS, NULL},                                                            \
