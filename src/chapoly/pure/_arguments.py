@@ -1,6 +1,6 @@
-"""The checks of arguments, each with the error and the text that the native implementation gives too.
+"""The checks of arguments, with the errors and the texts of the native implementation.
 
-Functions check their parameters in order: of each its type, then its value.
+Every function checks its parameters in their order, and of each first the type and then the value.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer as Buffer  # collections.abc.Buffer from Python 3.12 on
 
     class WritableBuffer(Buffer, Protocol):
-        """A buffer with items that can be set: so type checkers refuse bytes as an output."""
+        """A buffer whose items can be set. It lets type checkers refuse bytes as an output."""
 
         def __setitem__(self, index: Any, value: Any, /) -> None: ...
 
 
+# ---- Buffers. Whoever gets a view releases it, with `with`: then the caller's object can be resized again. ----
+
+
 def view(name: str, value: Buffer) -> memoryview:
-    """The memory of any C-contiguous buffer as bytes; the caller releases it."""
+    """The memory of any C-contiguous buffer, as bytes."""
     try:
         memory = memoryview(value)
     except TypeError:
@@ -41,41 +44,77 @@ def view(name: str, value: Buffer) -> memoryview:
 def octets(name: str, value: Buffer, size: int, error: type[Error]) -> bytes:
     """A copy of a buffer of exactly this size."""
     with view(name, value) as memory:
-        if memory.nbytes != size:
-            raise error(f"{name} must be {size} bytes, got {memory.nbytes}")
+        if len(memory) != size:
+            raise error(f"{name} must be {size} bytes, got {len(memory)}")
         return bytes(memory)
 
 
-def key_octets(key: Buffer) -> bytes:
-    """A copy of the key, 32 bytes."""
+def key_of(key: Buffer) -> bytes:
+    """A copy of the key."""
     return octets("key", key, 32, InvalidKey)
 
 
-def nonce_octets(nonce: Buffer, size: int) -> bytes:
+def nonce_of(nonce: Buffer, size: int) -> bytes:
     """A copy of the nonce."""
     return octets("nonce", nonce, size, InvalidNonce)
 
 
+def check_output(name: str, target: memoryview, size: int, **inputs: Buffer) -> None:
+    """Refuses an output that cannot be written, has another size, or overlaps an input."""
+    if target.readonly:
+        raise TypeError(f"{name} must be writable")
+    if len(target) != size:
+        raise ValueError(f"{name} must be {size} bytes, got {len(target)}")
+    for input_name, value in inputs.items():
+        with view(input_name, value) as source:
+            if overlap(target, source, in_place=input_name == "data"):
+                raise ValueError(f"{name} overlaps {input_name}")
+
+
+def overlap(target: memoryview, source: memoryview, *, in_place: bool) -> bool:
+    """Whether two buffers have memory in common, other than by starting together if that is allowed."""
+    if not target or not source:
+        return False
+    owners = (type(target.obj), type(source.obj))
+    if target.obj is not source.obj and set(owners) <= {bytes, bytearray}:
+        return False  # two objects that own their memory: no need to ask where it is
+    at, source_at = address(target), address(source)
+    return at < source_at + len(source) and source_at < at + len(target) and not (in_place and at == source_at)
+
+
+def address(memory: memoryview) -> int:
+    """Where the memory begins. Python does not tell, but ctypes can ask C."""
+    from ctypes import byref, c_void_p, py_object, pythonapi
+
+    buffer = (c_void_p * 16)()  # a Py_buffer, which is smaller; its first field is the address
+    pythonapi.PyObject_GetBuffer(py_object(memory), byref(buffer), 0)
+    pythonapi.PyBuffer_Release(byref(buffer))
+    return buffer[0] or 0
+
+
+# ---- Numbers. ----
+
+
 def integer(value: SupportsIndex) -> int:
-    """An int from what has __index__."""
+    """The integer that has this __index__."""
     return int(index(value))
 
 
 def shown(number: int) -> str:
-    """A number in a text; str() refuses to write out a giant one."""
+    """A number for a text. str() would refuse a giant one."""
     return str(number) if number.bit_length() <= 63 else "an integer over 63 bits"
 
 
-def position(name: str, value: SupportsIndex, last: int) -> int:
-    """An integer from 0 to `last`."""
+def in_range(name: str, value: SupportsIndex, last: int) -> int:
+    """A counter or a position from 0 to `last`."""
     number = integer(value)
     if not 0 <= number <= last:
         raise CounterOverflow(f"{name} must be 0 to {last}, got {shown(number)}")
     return number
 
 
-def number_of_rounds(value: SupportsIndex) -> int:
-    """The rounds of ChaCha20, ChaCha12 or ChaCha8."""
+def rounds_of(value: SupportsIndex) -> int:
+    """A number of rounds."""
     number = integer(value)
     if number not in (8, 12, 20):
         raise ValueError(f"rounds must be 8, 12 or 20, got {shown(number)}")
@@ -83,49 +122,6 @@ def number_of_rounds(value: SupportsIndex) -> int:
 
 
 def at_most(name: str, size: int, left: int) -> None:
-    """Refuses more bytes than there is keystream for."""
+    """Refuses to go beyond the bytes that are left."""
     if size > left:
         raise CounterOverflow(f"{name} must be at most {left} bytes, got {shown(size)}")
-
-
-def output(name: str, value: WritableBuffer, size: int, **inputs: Buffer) -> memoryview:
-    """The memory of a writable buffer of exactly this size, which overlaps no input; the caller releases it.
-
-    To start where the data starts is no overlap: the output takes its place.
-    """
-    memory = view(name, value)
-    try:
-        if memory.readonly:
-            raise TypeError(f"{name} must be writable")
-        if memory.nbytes != size:
-            raise ValueError(f"{name} must be {size} bytes, got {memory.nbytes}")
-        for input_name, input_value in inputs.items():
-            with view(input_name, input_value) as other:
-                if overlap(memory, other, in_place=input_name == "data"):
-                    raise ValueError(f"{name} overlaps {input_name}")
-    except BaseException:
-        memory.release()
-        raise
-    return memory
-
-
-def overlap(output: memoryview, other: memoryview, *, in_place: bool) -> bool:
-    """Whether two buffers share memory, other than by starting together if that is allowed."""
-    if not output.nbytes or not other.nbytes:
-        return False
-    if output.obj is not other.obj and type(output.obj) is bytearray and type(other.obj) in (bytes, bytearray):
-        return False  # each owns its memory, as most do: no need to ask where it is
-    start, other_start = address(output), address(other)
-    if in_place and start == other_start:
-        return False
-    return start < other_start + other.nbytes and other_start < start + output.nbytes
-
-
-def address(memory: memoryview) -> int:
-    """Where a buffer, which must not be empty, lies in memory. Python alone does not tell: ctypes asks the C interface."""
-    from ctypes import byref, c_void_p, py_object, pythonapi
-
-    buffer = (c_void_p * 16)()  # room for a Py_buffer; its first field is the address
-    pythonapi.PyObject_GetBuffer(py_object(memory), byref(buffer), 0)
-    pythonapi.PyBuffer_Release(byref(buffer))
-    return buffer[0] or 0

@@ -1,9 +1,9 @@
-"""ChaCha20 (RFC 8439 2.1 to 2.4), HChaCha20 (draft-irtf-cfrg-xchacha 2.2) and the streams made of them.
+"""ChaCha20 (RFC 8439 2.1 to 2.4), HChaCha20 (draft-irtf-cfrg-xchacha 2.2) and the streams made of ChaCha20.
 
-A Python int of any length is as good a vector register as any. Here one int holds four words of the state, a row, for
-many blocks at once: each 32-bit word in a lane of 40 bits, first the row's first word in every block, then its second
-word in every block, and so on. The code of one block is thereby the code of 256: the spare eight bits of a lane take up
-what the additions carry, and the rotations leave it behind.
+A Python int is a vector register of any length. Here one int holds a row of the state, four words, for many blocks at
+once. Each word has a lane of 40 bits: first come the lanes of the row's first word, one for each block, then those of
+its second word, and so on. So the code for one block is the code for 256 blocks. The eight spare bits of a lane take up
+what its additions carry.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from _thread import allocate_lock
 from io import BytesIO
 
 from chapoly.errors import InvalidNonce, StateError
-from chapoly.pure._arguments import at_most, integer, key_octets, nonce_octets, number_of_rounds, octets, output
-from chapoly.pure._arguments import position as checked_position
-from chapoly.pure._arguments import shown, view
+from chapoly.pure._arguments import (
+    at_most,
+    check_output,
+    in_range,
+    integer,
+    key_of,
+    nonce_of,
+    octets,
+    rounds_of,
+    shown,
+    view,
+)
 from chapoly.pure._types import final
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
@@ -25,11 +34,11 @@ if TYPE_CHECKING:
     from chapoly.pure._arguments import Buffer, WritableBuffer
 
 BLOCK_SIZE = 64
-BLOCKS_AT_ONCE = 256  # more gains little, and the working set outgrows a first-level cache (bench/pure_vs_tlslite.py)
+BLOCKS_AT_ONCE = 256  # measured with bench/pure_vs_tlslite.py: more gains little and outgrows a first-level cache
 LANE_BITS = 40
 
-_EVERY_LANE = int.from_bytes(b"\1\0\0\0\0" * (4 * BLOCKS_AT_ONCE), "little")  # 1 in each lane of a row
-_BLOCK_INDEX = int.from_bytes(b"".join(i.to_bytes(5, "little") for i in range(BLOCKS_AT_ONCE)), "little")  # 0, 1, 2 ...
+_EVERY_LANE = int.from_bytes(b"\1\0\0\0\0" * (4 * BLOCKS_AT_ONCE), "little")  # a row of words that are 1
+_BLOCK_NUMBERS = int.from_bytes(b"".join(i.to_bytes(5, "little") for i in range(BLOCKS_AT_ONCE)), "little")
 
 _WORD = _EVERY_LANE * 0xFFFFFFFF
 _UPPER_16, _LOWER_16 = _EVERY_LANE * 0xFFFF0000, _EVERY_LANE * 0x0000FFFF
@@ -42,10 +51,10 @@ _UPPER_25, _LOWER_7 = _EVERY_LANE * 0xFFFFFF80, _EVERY_LANE * 0x0000007F
 
 
 def quarter_round(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
-    """The quarter round on four words, or on every lane of four rows.
+    """The quarter round on four words, or on four rows, lane by lane.
 
-    Words are below 2^32 when they come and go. In between a and c reach 3 * 2^32; x << n & upper | x >> 32 - n & lower
-    is x <<< n whatever stands above its 32 bits.
+    The words are below 2^32 when they come and when they go. In between, the lanes of a and c stay below 3 * 2^32.
+    `x << n & upper | x >> 32 - n & lower` is `x <<< n` of each word, whatever its lane holds above it.
     """
     a += b
     d ^= a
@@ -70,106 +79,120 @@ def quarter_round(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
 
 
 def initial_rows(key: bytes, counter: int, nonce: bytes, blocks: int) -> tuple[int, int, int, int]:
-    """The four rows of the state: the constants, two of the key, and the counter with the nonce.
+    """The rows of the state: the constants, two of the key, and the last with counter and nonce.
 
-    The counter takes what the nonce leaves of the last row: 4 bytes in RFC 8439, 8 in the original cipher. It counts
-    up from block to block, all in its low word: counter % 2^32 + blocks <= 2^32.
+    The counter has what the nonce leaves of the last row: 4 bytes in RFC 8439, 8 in the original cipher. From block to
+    block it counts up in its low word alone: counter mod 2^32 + blocks <= 2^32.
     """
     state = b"expand 32-byte k" + key + counter.to_bytes(16 - len(nonce), "little") + nonce
-    word_bits = LANE_BITS * blocks
-    every_block = _EVERY_LANE & (1 << word_bits) - 1
-    words = [int.from_bytes(state[i : i + 4], "little") * every_block for i in range(0, 64, 4)]
-    words[12] += _BLOCK_INDEX & (1 << word_bits) - 1
-    a, b, c, d = (
-        words[i] | words[i + 1] << word_bits | words[i + 2] << 2 * word_bits | words[i + 3] << 3 * word_bits
-        for i in range(0, 16, 4)
-    )
-    return a, b, c, d
+    lanes = [(state[i : i + 4] + b"\0") * blocks for i in range(0, 64, 4)]
+    a, b, c, d = [int.from_bytes(b"".join(lanes[i : i + 4]), "little") for i in range(0, 16, 4)]
+    return a, b, c, d + (_BLOCK_NUMBERS & (1 << LANE_BITS * blocks) - 1)
 
 
 def permute(a: int, b: int, c: int, d: int, blocks: int, rounds: int) -> tuple[int, int, int, int]:
-    """The rounds, a column round and a diagonal round in turn, each of four quarter rounds side by side."""
-    one = LANE_BITS * blocks  # bits of one word of the row, in all blocks
+    """The rounds: column rounds and diagonal rounds in turn, the four quarter rounds of each side by side."""
+    one = LANE_BITS * blocks  # bits of one word of a row, in all blocks
     two, three = 2 * one, 3 * one
-    first, first_two, first_three = (1 << one) - 1, (1 << two) - 1, (1 << three) - 1
+    low_one, low_two, low_three = (1 << one) - 1, (1 << two) - 1, (1 << three) - 1
     for _ in range(rounds // 2):
         a, b, c, d = quarter_round(a, b, c, d)
 
-        b = b >> one | (b & first) << three  # rows turned by one, two and three words: diagonals become columns
-        c = c >> two | (c & first_two) << two
-        d = d >> three | (d & first_three) << one
+        # Turn the rows by one, two and three words: now the diagonals stand where the columns stood.
+        b = b >> one | (b & low_one) << three
+        c = c >> two | (c & low_two) << two
+        d = d >> three | (d & low_three) << one
 
         a, b, c, d = quarter_round(a, b, c, d)
 
-        b = b >> three | (b & first_three) << one  # and back again
-        c = c >> two | (c & first_two) << two
-        d = d >> one | (d & first) << three
+        # And back.
+        b = b >> three | (b & low_three) << one
+        c = c >> two | (c & low_two) << two
+        d = d >> one | (d & low_one) << three
     return a, b, c, d
 
 
-def serialize(rows: Iterable[int], blocks: int) -> bytes:
-    """The words of the rows, block by block, little-endian."""
-    lanes = bytearray().join(row.to_bytes(4 * blocks * LANE_BITS // 8, "little") for row in rows)
-    del lanes[4::5]  # the spare bits, and a carry in them: here the additions become additions mod 2^32
-    if blocks == 1:
-        return bytes(lanes)
+def serialize(rows: list[int], blocks: int) -> bytes:
+    """The words of the rows mod 2^32, little-endian, block by block."""
+    lanes = bytearray().join([row.to_bytes(4 * blocks * LANE_BITS // 8, "little") for row in rows])
+    del lanes[4::5]  # the spare byte of each lane, with any carry: what is left of a sum is the sum mod 2^32
+    words = 4 * len(rows)
     by_word, by_block = memoryview(lanes).cast("I"), memoryview(bytearray(len(lanes))).cast("I")
-    words = len(by_word) // blocks
-    for i in range(words):
-        by_block[i::words] = by_word[i * blocks : (i + 1) * blocks]
+    if blocks < words:  # both ways do the same; take the one with fewer copies
+        for i in range(blocks):
+            by_block[i * words : (i + 1) * words] = by_word[i::blocks]
+    else:
+        for i in range(words):
+            by_block[i::words] = by_word[i * blocks : (i + 1) * blocks]
     return by_block.tobytes()
 
 
-def key_blocks(key: bytes, counter: int, nonce: bytes, blocks: int, rounds: int) -> bytes:
-    """The keystream of some blocks, at most BLOCKS_AT_ONCE."""
-    rows = initial_rows(key, counter, nonce, blocks)
-    mixed = permute(*rows, blocks, rounds)
-    return serialize((row + first for row, first in zip(mixed, rows, strict=True)), blocks)
+def keystream_blocks(key: bytes, counter: int, nonce: bytes, blocks: int, rounds: int) -> bytes:
+    """The block function for some blocks, at most BLOCKS_AT_ONCE: the state after the rounds, plus the state before."""
+    initial = initial_rows(key, counter, nonce, blocks)
+    final_rows = permute(*initial, blocks, rounds)
+    return serialize([row + first for row, first in zip(final_rows, initial, strict=True)], blocks)
 
 
 def block(key: Buffer, counter: SupportsIndex, nonce: Buffer) -> bytes:
-    """The block function of ChaCha20: 64 bytes of keystream (RFC 8439 2.3)."""
-    secret = key_octets(key)
-    number = checked_position("counter", counter, 2**32 - 1)
-    return key_blocks(secret, number, nonce_octets(nonce, 12), 1, 20)
+    """One block of keystream, 64 bytes: the ChaCha20 block function (RFC 8439 2.3).
+
+    key is 32 bytes, nonce 12 bytes, counter the number of the block, from 0 to 2^32 - 1.
+    Raises InvalidKey, CounterOverflow, InvalidNonce.
+
+        >>> from chapoly import chacha20
+        >>> chacha20.block(bytes(range(32)), 1, bytes.fromhex("000000090000004a00000000"))[:16].hex()
+        '10f1e7e4d13b5915500fdd1fa32071c4'
+    """
+    key_bytes = key_of(key)
+    number = in_range("counter", counter, 2**32 - 1)
+    return keystream_blocks(key_bytes, number, nonce_of(nonce, 12), 1, 20)
 
 
 # ---- draft-irtf-cfrg-xchacha 2.2: HChaCha20 ----
 
 
 def subkey(key: bytes, nonce16: bytes, rounds: int) -> bytes:
-    """The first and the last row after the rounds, with nothing added; the nonce stands where counter and nonce were."""
+    """The first and the last row after the rounds, with nothing added; the nonce makes up the whole last row before."""
     a, _, _, d = permute(*initial_rows(key, 0, nonce16, 1), 1, rounds)
-    return serialize((a, d), 1)
+    return serialize([a, d], 1)
 
 
 def hchacha20(key: Buffer, nonce16: Buffer) -> bytes:
-    """HChaCha20."""
-    return subkey(key_octets(key), octets("nonce16", nonce16, 16, InvalidNonce), 20)
+    """A key of 32 bytes derived from a key and a nonce: HChaCha20 (draft-irtf-cfrg-xchacha 2.2).
+
+    key is 32 bytes, nonce16 16 bytes. XChaCha20 encrypts with such a key for each nonce.
+    Raises InvalidKey, InvalidNonce.
+
+        >>> from chapoly import chacha20
+        >>> chacha20.hchacha20(bytes(range(32)), bytes.fromhex("000000090000004a0000000031415927")).hex()
+        '82413b4227b27bfed30e42508a877d73a0f9e4d58a74a853c12ec41326d3ecdc'
+    """
+    return subkey(key_of(key), octets("nonce16", nonce16, 16, InvalidNonce), 20)
 
 
 # ---- RFC 8439 2.4: the ChaCha20 encryption algorithm ----
 
 
 def keystream(key: bytes, nonce: bytes, rounds: int, start: int, size: int) -> Iterator[bytes]:
-    """The keystream from byte `start` on, piece by piece, as many blocks at once as are needed.
+    """The keystream from byte `start` on, in pieces of as many blocks as are needed, up to BLOCKS_AT_ONCE.
 
-    A piece ends where the low word of the counter does, so that the carry into the high word of the original cipher's
-    64-bit counter falls between two pieces.
+    A piece also ends where the low word of the counter does: a 64-bit counter carries from one piece to the next.
     """
     end = start + size
     while start < end:
         counter, skip = divmod(start, BLOCK_SIZE)
-        blocks = min((skip + end - start + 63) // BLOCK_SIZE, BLOCKS_AT_ONCE, 2**32 - counter % 2**32)
-        piece = key_blocks(key, counter, nonce, blocks, rounds)[skip : skip + end - start]
+        needed = -(-(skip + end - start) // BLOCK_SIZE)
+        blocks = min(needed, BLOCKS_AT_ONCE, 2**32 - counter % 2**32)
+        piece = keystream_blocks(key, counter, nonce, blocks, rounds)[skip : skip + end - start]
         yield piece
         start += len(piece)
 
 
-def xor(data: memoryview, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The data, each byte combined with one of the keystream, piece by piece."""
+def xor(data: memoryview, keystream_pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The data xor the keystream, which is as long, piece by piece."""
     done = 0
-    for piece in pieces:
+    for piece in keystream_pieces:
         size = len(piece)
         combined = int.from_bytes(data[done : done + size], "little") ^ int.from_bytes(piece, "little")
         yield combined.to_bytes(size, "little")
@@ -177,17 +200,17 @@ def xor(data: memoryview, pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def joined(pieces: Iterable[bytes]) -> bytes:
-    """The pieces as one; unlike b"".join, this never holds them twice."""
+    """The pieces as one; b"".join would hold all of them beside the result."""
     result = BytesIO()
     result.writelines(pieces)
     return result.getvalue()
 
 
-def written(pieces: Iterable[bytes], memory: memoryview) -> int:
-    """Puts the pieces into memory and says how many bytes they were."""
+def write(pieces: Iterable[bytes], target: memoryview) -> int:
+    """Writes the pieces one after the other and returns how many bytes they are."""
     done = 0
     for piece in pieces:
-        memory[done : done + len(piece)] = piece
+        target[done : done + len(piece)] = piece
         done += len(piece)
     return done
 
@@ -206,7 +229,13 @@ if TYPE_CHECKING:
     ) -> bytes: ...
     @overload
     def cipher(
-        key: Buffer, counter: SupportsIndex, nonce: Buffer, data: Buffer, *, rounds: SupportsIndex = 20, out: WritableBuffer
+        key: Buffer,
+        counter: SupportsIndex,
+        nonce: Buffer,
+        data: Buffer,
+        *,
+        rounds: SupportsIndex = 20,
+        out: WritableBuffer,
     ) -> int: ...
 
 
@@ -219,24 +248,44 @@ def cipher(
     rounds: SupportsIndex = 20,
     out: WritableBuffer | None = None,
 ) -> bytes | int:
-    """ChaCha20."""
-    secret = key_octets(key)
-    start = BLOCK_SIZE * checked_position("counter", counter, 2**32 - 1)
-    number_once = nonce_octets(nonce, 12)
-    with view("data", data) as text:
-        at_most("data", len(text), 2**38 - start)
-        result = xor(text, keystream(secret, number_once, number_of_rounds(rounds), start, len(text)))
+    """Encrypts data, or decrypts it, which is the same: ChaCha20 (RFC 8439 2.4).
+
+    key is 32 bytes, nonce 12 bytes. The keystream is taken from block `counter` on, 0 to 2^32 - 1; no data may go beyond
+    block 2^32 - 1. rounds is 20, or 12 or 8 for ChaCha12 and ChaCha8.
+
+    Returns the result, as long as data. If out is given, writes the result there and returns its length: out is a
+    writable buffer exactly as long as data. It may start where data starts, to work in place; otherwise it must overlap
+    neither data nor key nor nonce. Nothing that was passed in may change during the call.
+
+    Never encrypt two messages under the same key with overlapping blocks of the same nonce: together they give both away.
+    Nor does anything here detect a forgery; ChaCha20Poly1305 does both right.
+
+    Raises InvalidKey, InvalidNonce; CounterOverflow for a counter out of range or too much data; ValueError for other
+    rounds, a wrong size of out, or an overlap. When it raises, it has written nothing.
+
+        >>> from chapoly import chacha20
+        >>> key, nonce = bytes(range(32)), bytes.fromhex("000000000000004a00000000")
+        >>> chacha20.cipher(key, 1, nonce, b"Ladies and Gentlemen of the class of '99").hex()[:32]
+        '6e2e359a2568f98041ba0728dd0d6981'
+    """
+    key_bytes = key_of(key)
+    start = BLOCK_SIZE * in_range("counter", counter, 2**32 - 1)
+    nonce_bytes = nonce_of(nonce, 12)
+    with view("data", data) as source:
+        at_most("data", len(source), 2**38 - start)
+        result = xor(source, keystream(key_bytes, nonce_bytes, rounds_of(rounds), start, len(source)))
         if out is None:
             return joined(result)
-        with output("out", out, len(text), key=key, nonce=nonce, data=data) as memory:
-            return written(result, memory)
+        with view("out", out) as target:
+            check_output("out", target, len(source), key=key, nonce=nonce, data=source)
+            return write(result, target)
 
 
-# ---- Streams: the same keystream, with a position. ----
+# ---- Streams: the same keystream, with a position in it ----
 
 
 class _Claim:
-    """A stream's one call at a time. A second one does not wait: it is refused."""
+    """The right to use a stream, for one call at a time. The next call does not wait for it: it is refused."""
 
     __slots__ = ("closed", "lock")
 
@@ -256,12 +305,12 @@ class _Claim:
 
 
 class _Stream:
-    """What the three stream types share."""
+    """What the three types of streams have in common. Buffers are acquired before the stream is claimed."""
 
     __slots__ = ("_claim", "_end", "_key", "_nonce", "_position", "_rounds")
 
     KEY_SIZE: Final[int] = 32
-    NONCE_SIZE: int
+    NONCE_SIZE: int  # a constant of each type
 
     _claim: _Claim
     _end: int
@@ -274,59 +323,76 @@ class _Stream:
         cls, key: Buffer, nonce: Buffer, *, counter: SupportsIndex = 0, rounds: SupportsIndex = 20
     ) -> Self:
         self = object.__new__(cls)
-        last_counter = 2**64 - 1 if cls.NONCE_SIZE == 8 else 2**32 - 1
-        self._key = key_octets(key)
-        self._nonce = nonce_octets(nonce, cls.NONCE_SIZE)
-        self._position = BLOCK_SIZE * checked_position("counter", counter, last_counter)
-        self._end = BLOCK_SIZE * (last_counter + 1)
-        self._rounds = number_of_rounds(rounds)
+        blocks = 2**64 if cls.NONCE_SIZE == 8 else 2**32
+        self._key = key_of(key)
+        self._nonce = nonce_of(nonce, cls.NONCE_SIZE)
+        self._position = BLOCK_SIZE * in_range("counter", counter, blocks - 1)
+        self._rounds = rounds_of(rounds)
+        self._end = BLOCK_SIZE * blocks
         self._claim = _Claim()
         return self
 
+    def _next(self, data: memoryview) -> Iterator[bytes]:
+        """The data xor the keystream that comes next; the stream moves on when all of it has been taken."""
+        yield from xor(data, keystream(self._key, self._nonce, self._rounds, self._position, len(data)))
+        self._position += len(data)
+
     def update(self, data: Buffer) -> bytes:
-        """Encrypts."""
-        with view("data", data) as text, self._claim:
-            at_most("data", len(text), self._end - self._position)
-            result = joined(xor(text, keystream(self._key, self._nonce, self._rounds, self._position, len(text))))
-            self._position += len(text)
-            return result
+        """Encrypts or decrypts the next bytes of a message, and returns as many as data has.
+
+        A message may come in parts of any length; the result is that of one call.
+        Raises CounterOverflow if fewer bytes of keystream are left; the position is then as before.
+        """
+        with view("data", data) as source, self._claim:
+            at_most("data", len(source), self._end - self._position)
+            return joined(self._next(source))
 
     def update_into(self, data: Buffer, buf: WritableBuffer) -> int:
-        """Encrypts."""
-        with view("data", data) as text, view("buf", buf), self._claim:
-            at_most("data", len(text), self._end - self._position)
-            with output("buf", buf, len(text), data=data) as memory:
-                pieces = keystream(self._key, self._nonce, self._rounds, self._position, len(text))
-                self._position += written(xor(text, pieces), memory)
-                return len(text)
+        """Does what update does, but writes the result to buf and returns its length.
+
+        buf is a writable buffer exactly as long as data. It may start where data starts, to work in place; otherwise they
+        must not overlap. Neither may change during the call.
+        Raises CounterOverflow as update does, and ValueError; then it has written nothing.
+        """
+        with view("data", data) as source, view("buf", buf) as target, self._claim:
+            at_most("data", len(source), self._end - self._position)
+            check_output("buf", target, len(source), data=source)
+            return write(self._next(source), target)
 
     def keystream(self, n: SupportsIndex) -> bytes:
-        """The next."""
+        """The next n bytes of keystream.
+
+        Raises ValueError if n is negative, CounterOverflow if fewer bytes are left.
+        """
         size = integer(n)
         with self._claim:
             if size < 0:
                 raise ValueError(f"n must be 0 or more, got {shown(size)}")
             at_most("n", size, self._end - self._position)
-        return self.update(bytes(size))
+            return joined(self._next(memoryview(bytes(size))))
 
     def seek(self, byte: SupportsIndex) -> None:
-        """Seek."""
-        number = integer(byte)
+        """Moves to a byte of the keystream, counted from the start of block 0, wherever the stream began.
+
+        One past the last byte is allowed; only empty updates work there.
+        Raises CounterOverflow for a position that does not exist.
+        """
+        position = integer(byte)
         with self._claim:
-            self._position = checked_position("byte", number, self._end)
+            self._position = in_range("byte", position, self._end)
 
     def tell(self) -> int:
-        """Tell."""
+        """The position: of the next byte of keystream, counted from the start of block 0."""
         with self._claim:
             return self._position
 
     def __enter__(self) -> Self:
-        """Enter."""
+        """The stream itself."""
         with self._claim:
             return self
 
     def __exit__(self, *exception: object) -> None:
-        """Exit."""
+        """Closes the stream for good and wipes its key (the pure implementation can only drop it)."""
         with self._claim:
             self._claim.closed = True
             self._key = self._nonce = b""
@@ -337,7 +403,24 @@ class _Stream:
 
 @final
 class ChaCha20(_Stream):
-    """ChaCha20 stream."""
+    """A ChaCha20 keystream with a position (RFC 8439 2.4), for messages that come in parts and for random access.
+
+    key is 32 bytes, nonce 12 bytes. The stream begins at block `counter`, 0 to 2^32 - 1, of 64 bytes, and ends with block
+    2^32 - 1, at byte 2^38. rounds is 20, or 12 or 8 for ChaCha12 and ChaCha8. Both are copied: they may change later.
+    Raises InvalidKey, InvalidNonce, CounterOverflow, ValueError.
+
+    Never encrypt two messages under the same key with the same nonce, nor different data at the same position.
+    Nothing here detects a forgery; ChaCha20Poly1305 does.
+
+    A stream is for one call at a time: StateError refuses a second one meanwhile, and any after the end of `with`.
+
+        >>> from chapoly import ChaCha20
+        >>> with ChaCha20(bytes(range(32)), bytes(12)) as stream:
+        ...     ciphertext = stream.update(b"attack ") + stream.update(b"at dawn")
+        ...     stream.seek(7)
+        ...     stream.update(ciphertext[7:])
+        b'at dawn'
+    """
 
     __slots__ = ()
     __module__ = "chapoly"
@@ -347,7 +430,16 @@ class ChaCha20(_Stream):
 
 @final
 class ChaCha20Legacy(_Stream):
-    """Legacy."""
+    """A keystream of ChaCha20 as first published, with a longer counter and a shorter nonce (Bernstein, 2008).
+
+    key is 32 bytes, nonce 8 bytes: too few to choose at random. The stream begins at block `counter`, 0 to 2^64 - 1, of
+    64 bytes, and ends at byte 2^70. For protocols that ask for it; in all else like ChaCha20.
+    Raises InvalidKey, InvalidNonce, CounterOverflow, ValueError.
+
+        >>> from chapoly import ChaCha20Legacy
+        >>> ChaCha20Legacy(bytes(range(32)), bytes(8), counter=2**32).keystream(16).hex()
+        'd838fb09536e2e3a10e8f23f486273a6'
+    """
 
     __slots__ = ()
     __module__ = "chapoly"

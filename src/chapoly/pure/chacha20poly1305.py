@@ -1,14 +1,14 @@
-"""ChaCha20-Poly1305 (RFC 8439 2.8)."""
+"""ChaCha20-Poly1305: authenticated encryption with associated data (RFC 8439 2.8)."""
 
 from __future__ import annotations
 
 from io import BytesIO
 
 from chapoly.errors import InvalidTag
-from chapoly.pure._arguments import at_most, key_octets, nonce_octets, view
+from chapoly.pure._arguments import at_most, key_of, nonce_of, view
 from chapoly.pure._types import final
-from chapoly.pure.chacha20 import BLOCK_SIZE, keystream, xor
-from chapoly.pure.poly1305 import authenticate, in_pieces
+from chapoly.pure.chacha20 import BLOCK_SIZE, joined, keystream, xor
+from chapoly.pure.poly1305 import authenticate, pieces_of
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
@@ -18,33 +18,42 @@ if TYPE_CHECKING:
     from chapoly.pure._arguments import Buffer
 
 TAG_SIZE = 16
-MOST = 274_877_906_880  # bytes of plaintext: 2^32 - 1 blocks, since block 0 makes the one-time key
+DATA_MAX = BLOCK_SIZE * (2**32 - 1)  # all blocks but block 0, 274,877,906,880 bytes
+
+
+# ---- RFC 8439 2.6: generating the Poly1305 key using ChaCha20 ----
 
 
 def keystreams(key: bytes, nonce: bytes, size: int) -> tuple[bytes, Iterator[bytes]]:
-    """The one-time key for Poly1305, from block 0 (RFC 8439 2.6), and the keystream for the data, from block 1 on."""
+    """The one-time key, half of block 0, and the keystream for `size` bytes of data, from block 1 on.
+
+    Block 0 is computed at once with the first blocks for the data.
+    """
     pieces = keystream(key, nonce, 20, 0, BLOCK_SIZE + size)
     first = next(pieces)
 
-    def rest() -> Iterator[bytes]:
+    def for_data() -> Iterator[bytes]:
         yield first[BLOCK_SIZE:]
         yield from pieces
 
-    return first[:32], rest()
+    return first[:32], for_data()
+
+
+# ---- RFC 8439 2.8: AEAD construction ----
 
 
 def mac_data(associated_data: memoryview, ciphertext: memoryview) -> Iterator[bytes]:
-    """What the tag is made of: both texts, each padded with zeros to whole blocks, and their lengths."""
+    """What the tag is made of: both texts, each padded with zeros to whole blocks, then their lengths."""
     for text in (associated_data, ciphertext):
-        for piece in in_pieces(text):
+        for piece in pieces_of(text):
             yield piece + bytes(-len(piece) % 16)
     yield len(associated_data).to_bytes(8, "little") + len(ciphertext).to_bytes(8, "little")
 
 
 def seal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None) -> bytes:
-    """AEAD encryption: the ciphertext and its tag."""
+    """The ciphertext and its tag."""
     with view("data", data) as plaintext:
-        at_most("data", len(plaintext), MOST)
+        at_most("data", len(plaintext), DATA_MAX)
         with view("associated_data", b"" if associated_data is None else associated_data) as associated:
             one_time_key, pieces = keystreams(key, nonce, len(plaintext))
             result = BytesIO()
@@ -56,37 +65,65 @@ def seal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None)
 
 
 def unseal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None) -> bytes:
-    """AEAD decryption: the plaintext, if the tag is right."""
-    with view("data", data) as text:
-        at_most("data", len(text), MOST + TAG_SIZE)
-        if len(text) < TAG_SIZE:
-            raise InvalidTag(f"data must be at least {TAG_SIZE} bytes, got {len(text)}")
+    """The plaintext, once the tag has been found right."""
+    with view("data", data) as sealed:
+        at_most("data", len(sealed), DATA_MAX + TAG_SIZE)
+        if len(sealed) < TAG_SIZE:
+            raise InvalidTag(f"data must be at least {TAG_SIZE} bytes, got {len(sealed)}")
         with (
             view("associated_data", b"" if associated_data is None else associated_data) as associated,
-            text[:-TAG_SIZE] as ciphertext,
-            text[-TAG_SIZE:] as tag,
+            sealed[:-TAG_SIZE] as ciphertext,
+            sealed[-TAG_SIZE:] as tag,
         ):
             one_time_key, pieces = keystreams(key, nonce, len(ciphertext))
             if authenticate(one_time_key, mac_data(associated, ciphertext)) != tag:
                 raise InvalidTag("tag does not match")
-            result = BytesIO()
-            result.writelines(xor(ciphertext, pieces))
-            return result.getvalue()
+            return joined(xor(ciphertext, pieces))
 
 
 def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-    """Encrypts."""
-    return seal(key_octets(key), nonce_octets(nonce, 12), data, associated_data)
+    """Encrypts and authenticates data: ChaCha20-Poly1305 (RFC 8439 2.8), for those with a new key for each message.
+
+    Does what ChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does, without making an object.
+
+        >>> from chapoly import chacha20poly1305
+        >>> key, nonce = bytes(range(32)), bytes(12)
+        >>> chacha20poly1305.encrypt(key, nonce, b"attack at dawn", b"from: HQ").hex()
+        '79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164'
+    """
+    return seal(key_of(key), nonce_of(nonce, 12), data, associated_data)
 
 
 def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-    """Decrypts."""
-    return unseal(key_octets(key), nonce_octets(nonce, 12), data, associated_data)
+    """Verifies and decrypts what encrypt returned: ChaCha20-Poly1305 (RFC 8439 2.8).
+
+    Does what ChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does, without making an object.
+
+        >>> from chapoly import chacha20poly1305
+        >>> key, nonce = bytes(range(32)), bytes(12)
+        >>> data = bytes.fromhex("79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164")
+        >>> chacha20poly1305.decrypt(key, nonce, data, b"from: HQ")
+        b'attack at dawn'
+    """
+    return unseal(key_of(key), nonce_of(nonce, 12), data, associated_data)
 
 
 @final
 class ChaCha20Poly1305:
-    """ChaCha20-Poly1305."""
+    """A key for ChaCha20-Poly1305: authenticated encryption with associated data (RFC 8439 2.8).
+
+    key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. An object may be used by many threads.
+
+    Never encrypt two messages with the same key and nonce: together they give both away, and let anyone forge others.
+    A nonce of 12 bytes is too short to be chosen at random for many messages; count, or take XChaCha20Poly1305.
+
+        >>> from chapoly import ChaCha20Poly1305
+        >>> aead = ChaCha20Poly1305(ChaCha20Poly1305.generate_key())
+        >>> nonce = bytes(12)
+        >>> ciphertext = aead.encrypt(nonce, b"attack at dawn", b"from: HQ")
+        >>> aead.decrypt(nonce, ciphertext, b"from: HQ")
+        b'attack at dawn'
+    """
 
     __slots__ = ("_key",)
     __module__ = "chapoly"
@@ -99,22 +136,34 @@ class ChaCha20Poly1305:
 
     def __new__(cls, key: Buffer) -> Self:
         self = object.__new__(cls)
-        self._key = key_octets(key)
+        self._key = key_of(key)
         return self
 
     @staticmethod
     def generate_key() -> bytes:
-        """A new random key."""
+        """A new key, 32 bytes from os.urandom."""
         from os import urandom
 
         return urandom(32)
 
     def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Encrypts."""
+        """Encrypts and authenticates data, and authenticates associated_data with it.
+
+        nonce is 12 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the ciphertext
+        followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None is the same as b"".
+        Nothing that was passed in may change during the call.
+        Raises InvalidNonce, and CounterOverflow for too much data.
+        """
         return encrypt(self._key, nonce, data, associated_data)
 
     def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Decrypts."""
+        """Verifies what encrypt returned, and only then decrypts it.
+
+        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less than data.
+        Nothing that was passed in may change during the call.
+        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and CounterOverflow for more
+        data than encrypt can return.
+        """
         return decrypt(self._key, nonce, data, associated_data)
 
     def __reduce__(self) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _operator import _compare_digest
 
 from chapoly.errors import InvalidTag
-from chapoly.pure._arguments import key_octets, octets, view
+from chapoly.pure._arguments import key_of, octets, view
 from chapoly.pure._types import final
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
@@ -15,15 +15,28 @@ if TYPE_CHECKING:
 
     from chapoly.pure._arguments import Buffer
 
-PIECE_SIZE = 16384  # bytes of a message looked at in one go
+PIECE_SIZE = 16384  # bytes of a message that are copied at a time; a multiple of 64
 
-_P = 2**130 - 5
-_CLAMP = 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
+P = 2**130 - 5
+CLAMP = 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
 
 
 @final
 class Tag(bytes):
-    """A tag."""
+    """The 16 bytes that authenticate a message. Tag(tag) takes exactly 16 bytes, else it raises InvalidTag.
+
+    A Tag is bytes, and its slices and sums are plain bytes. What it does not share with bytes is meant to prevent that a
+    comparison tells by the time it takes where two tags begin to differ: tag == x is constant-time for every bytes-like
+    x, as is x == tag if x is bytes or a Tag. Other lengths are unequal. There is no order and no hash. When a bytearray
+    or memoryview stands on the left, CPython lets it compare by itself, which is not constant-time; verify() always is.
+
+        >>> from chapoly import Tag
+        >>> tag = Tag(bytes.fromhex("a8061dc1305136c6c22b8baf0c0127a9"))
+        >>> tag
+        Tag('a8061dc1305136c6c22b8baf0c0127a9')
+        >>> tag == bytes(16)
+        False
+    """
 
     __slots__ = ()
     __module__ = "chapoly"
@@ -46,16 +59,16 @@ class Tag(bytes):
     __hash__ = None  # type: ignore[assignment]
 
     def __lt__(self, other: object) -> NoReturn:
-        raise _unordered(self, "<", other)
+        raise _no_order(self, "<", other)
 
     def __le__(self, other: object) -> NoReturn:
-        raise _unordered(self, "<=", other)
+        raise _no_order(self, "<=", other)
 
     def __gt__(self, other: object) -> NoReturn:
-        raise _unordered(self, ">", other)
+        raise _no_order(self, ">", other)
 
     def __ge__(self, other: object) -> NoReturn:
-        raise _unordered(self, ">=", other)
+        raise _no_order(self, ">=", other)
 
     def __repr__(self) -> str:
         return f"Tag('{self.hex()}')"
@@ -63,18 +76,17 @@ class Tag(bytes):
     __str__ = __repr__
 
 
-def _unordered(left: object, sign: str, right: object) -> TypeError:
-    return TypeError(
-        f"'{sign}' not supported between instances of '{type(left).__name__}' and '{type(right).__name__}'"
-    )
+def _no_order(left: object, sign: str, right: object) -> TypeError:
+    names = f"'{type(left).__name__}' and '{type(right).__name__}'"
+    return TypeError(f"'{sign}' not supported between instances of {names}")
 
 
-# ---- RFC 8439 2.5.1: the Poly1305 algorithm ----
+# ---- RFC 8439 2.5.1: the Poly1305 algorithms ----
 
 
 def authenticate(key: bytes, pieces: Iterable[bytes]) -> Tag:
-    """The tag of the message that the pieces make up, all of them but the last as long as some blocks."""
-    r = int.from_bytes(key[:16], "little") & _CLAMP
+    """The tag of the message that the pieces make up. All but the last hold whole blocks of 16 bytes."""
+    r = int.from_bytes(key[:16], "little") & CLAMP
     s = int.from_bytes(key[16:], "little")
     accumulator = 0
     for piece in pieces:
@@ -83,29 +95,69 @@ def authenticate(key: bytes, pieces: Iterable[bytes]) -> Tag:
 
 
 def accumulate(a: int, r: int, piece: bytes) -> int:
-    """a = (a + n) * r mod p for each block n of 16 bytes, with a bit set after its last."""
-    for i in range(0, len(piece), 16):
-        n = int.from_bytes(piece[i : i + 16] + b"\1", "little")
-        a = (a + n) * r % _P
+    """a = (a + n) * r mod p for each block n in turn, which has a bit set after its last byte.
+
+    Four blocks at a time share one division:
+    (((a + n1) * r + n2) * r + n3) * r + n4) * r = (a + n1) * r^4 + n2 * r^3 + n3 * r^2 + n4 * r.
+    """
+    number = int.from_bytes
+    fours = len(piece) // 64 * 64
+    if fours:
+        r2 = r * r % P
+        r3 = r2 * r % P
+        r4 = r3 * r % P
+        bits = (r4 + r3 + r2 + r << 128) % P  # those after the last bytes
+        for i in range(0, fours, 64):
+            a = (
+                (a + number(piece[i : i + 16], "little")) * r4
+                + number(piece[i + 16 : i + 32], "little") * r3
+                + number(piece[i + 32 : i + 48], "little") * r2
+                + number(piece[i + 48 : i + 64], "little") * r
+                + bits
+            ) % P
+    for i in range(fours, len(piece), 16):
+        a = (a + number(piece[i : i + 16] + b"\1", "little")) * r % P
     return a
 
 
-def in_pieces(message: memoryview) -> Iterator[bytes]:
-    """Copies of parts of the message, in order."""
+def pieces_of(message: memoryview) -> Iterator[bytes]:
+    """The message as bytes, a piece at a time."""
     return (bytes(message[i : i + PIECE_SIZE]) for i in range(0, len(message), PIECE_SIZE))
 
 
 def mac(key: Buffer, message: Buffer) -> Tag:
-    """The tag of a message."""
-    secret = key_octets(key)
+    """The Tag of a message of any length under a one-time key: Poly1305 (RFC 8439 2.5).
+
+    key is 32 bytes and must never be used for a second message: two tags give it away. message must not change during the
+    call. Compare tags with verify(). Raises InvalidKey.
+
+        >>> from chapoly import poly1305
+        >>> key = bytes.fromhex("85d6be7857556d337f4452fe42d506a80103808afb0db2fd4abff6af4149f51b")
+        >>> poly1305.mac(key, b"Cryptographic Forum Research Group")
+        Tag('a8061dc1305136c6c22b8baf0c0127a9')
+    """
+    key_bytes = key_of(key)
     with view("message", message) as memory:
-        return authenticate(secret, in_pieces(memory))
+        return authenticate(key_bytes, pieces_of(memory))
 
 
 def verify(key: Buffer, message: Buffer, tag: Buffer) -> None:
-    """Verify."""
-    secret = key_octets(key)
+    """Raises InvalidTag unless tag is the tag of the message under this key; compares in constant time (RFC 8439 2.5).
+
+    key is 32 bytes, tag 16 bytes: any other length of tag is an InvalidTag too. message must not change during the call.
+    Raises InvalidKey, InvalidTag.
+
+        >>> from chapoly import poly1305
+        >>> key = bytes.fromhex("85d6be7857556d337f4452fe42d506a80103808afb0db2fd4abff6af4149f51b")
+        >>> tag = bytes.fromhex("a8061dc1305136c6c22b8baf0c0127a9")
+        >>> poly1305.verify(key, b"Cryptographic Forum Research Group", tag)
+        >>> poly1305.verify(key, b"Cryptographic Forum Research Grope", tag)
+        Traceback (most recent call last):
+            ...
+        chapoly.InvalidTag: tag does not match
+    """
+    key_bytes = key_of(key)
     with view("message", message) as memory:
-        given = Tag(tag)
-        if authenticate(secret, in_pieces(memory)) != given:
+        expected = Tag(tag)
+        if authenticate(key_bytes, pieces_of(memory)) != expected:
             raise InvalidTag("tag does not match")

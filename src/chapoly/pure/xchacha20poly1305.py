@@ -1,8 +1,8 @@
-"""XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.3)."""
+"""XChaCha20-Poly1305: authenticated encryption with nonces chosen at random (draft-irtf-cfrg-xchacha 2.1)."""
 
 from __future__ import annotations
 
-from chapoly.pure._arguments import key_octets, nonce_octets
+from chapoly.pure._arguments import key_of, nonce_of
 from chapoly.pure._types import final
 from chapoly.pure.chacha20poly1305 import seal, unseal
 from chapoly.pure.xchacha20 import inner
@@ -14,19 +14,52 @@ if TYPE_CHECKING:
     from chapoly.pure._arguments import Buffer
 
 
+# ---- draft-irtf-cfrg-xchacha 2.1: AEAD_XChaCha20_Poly1305 ----
+
+
 def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-    """Encrypts."""
-    return seal(*inner(key_octets(key), nonce_octets(nonce, 24), 20), data, associated_data)
+    """Encrypts and authenticates data: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
+
+    Does what XChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does, without making an object.
+
+        >>> from chapoly import xchacha20poly1305
+        >>> key, nonce = bytes(range(32)), bytes(24)
+        >>> xchacha20poly1305.encrypt(key, nonce, b"attack at dawn", b"from: HQ").hex()
+        'f472f8a68fe3c57862ae1b589b788692900354600019836e9f3f081569cf'
+    """
+    return seal(*inner(key_of(key), nonce_of(nonce, 24), 20), data, associated_data)
 
 
 def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-    """Decrypts."""
-    return unseal(*inner(key_octets(key), nonce_octets(nonce, 24), 20), data, associated_data)
+    """Verifies and decrypts what encrypt returned: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
+
+    Does what XChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does, without making an object.
+
+        >>> from chapoly import xchacha20poly1305
+        >>> key, nonce = bytes(range(32)), bytes(24)
+        >>> data = bytes.fromhex("f472f8a68fe3c57862ae1b589b788692900354600019836e9f3f081569cf")
+        >>> xchacha20poly1305.decrypt(key, nonce, data, b"from: HQ")
+        b'attack at dawn'
+    """
+    return unseal(*inner(key_of(key), nonce_of(nonce, 24), 20), data, associated_data)
 
 
 @final
 class XChaCha20Poly1305:
-    """XChaCha20-Poly1305."""
+    """A key for XChaCha20-Poly1305: authenticated encryption with associated data (draft-irtf-cfrg-xchacha 2.1).
+
+    key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. An object may be used by many threads.
+
+    Never encrypt two messages with the same key and nonce: together they give both away, and let anyone forge others.
+    A nonce has 24 bytes: one from generate_nonce() for each message never comes twice.
+
+        >>> from chapoly import XChaCha20Poly1305
+        >>> aead = XChaCha20Poly1305(XChaCha20Poly1305.generate_key())
+        >>> nonce = aead.generate_nonce()
+        >>> ciphertext = aead.encrypt(nonce, b"attack at dawn", b"from: HQ")
+        >>> aead.decrypt(nonce, ciphertext, b"from: HQ")
+        b'attack at dawn'
+    """
 
     __slots__ = ("_key",)
     __module__ = "chapoly"
@@ -39,29 +72,41 @@ class XChaCha20Poly1305:
 
     def __new__(cls, key: Buffer) -> Self:
         self = object.__new__(cls)
-        self._key = key_octets(key)
+        self._key = key_of(key)
         return self
 
     @staticmethod
     def generate_key() -> bytes:
-        """A new random key."""
+        """A new key, 32 bytes from os.urandom."""
         from os import urandom
 
         return urandom(32)
 
     @staticmethod
     def generate_nonce() -> bytes:
-        """A new random nonce."""
+        """A new nonce, 24 bytes from os.urandom."""
         from os import urandom
 
         return urandom(24)
 
     def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Encrypts."""
+        """Encrypts and authenticates data, and authenticates associated_data with it.
+
+        nonce is 24 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the ciphertext
+        followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None is the same as b"".
+        Nothing that was passed in may change during the call.
+        Raises InvalidNonce, and CounterOverflow for too much data.
+        """
         return encrypt(self._key, nonce, data, associated_data)
 
     def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Decrypts."""
+        """Verifies what encrypt returned, and only then decrypts it.
+
+        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less than data.
+        Nothing that was passed in may change during the call.
+        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and CounterOverflow for more
+        data than encrypt can return.
+        """
         return decrypt(self._key, nonce, data, associated_data)
 
     def __reduce__(self) -> NoReturn:
