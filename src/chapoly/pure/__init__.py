@@ -1,11 +1,11 @@
 """chapoly in plain Python: the fallback where there is no native module, and the specification in code.
 
-Each function stands under the number of its section in RFC 8439 or draft-irtf-cfrg-xchacha; to be read beside them.
-It gives the results and the errors of the native implementation, hundreds of times slower.
+Each function stands under the number of its section in RFC 8439 or draft-irtf-cfrg-xchacha; to be read beside
+them. It gives the results and the errors of the native implementation, hundreds of times slower.
 
-It is NOT constant-time: what CPython does with an int takes time that depends on its value, so that someone who can
-measure it may learn of keys and plaintexts. Nor can Python wipe a secret from memory. Use it where neither matters, or
-where there is nothing else.
+It is NOT constant-time: what CPython does with an int takes time that depends on its value, so that someone
+who can measure it may learn of keys and plaintexts. Nor can Python wipe a secret from memory. Use it where
+neither matters, or where there is nothing else.
 """
 
 from chapoly.pure.chacha20 import ChaCha20 as ChaCha20

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         def __setitem__(self, index: Any, value: Any, /) -> None: ...
 
 
-# ---- Buffers. Whoever gets a view releases it, with `with`: then the caller's object can be resized again. ----
+# ---- Buffers. Whoever gets a view releases it: only then can the caller resize what it belongs to. ----
 
 
 def view(name: str, value: Buffer) -> memoryview:
@@ -75,11 +75,12 @@ def overlap(target: memoryview, source: memoryview, *, in_place: bool) -> bool:
     """Whether two buffers have memory in common, other than by starting together if that is allowed."""
     if not target or not source:
         return False
-    owners = (type(target.obj), type(source.obj))
-    if target.obj is not source.obj and set(owners) <= {bytes, bytearray}:
+    if target.obj is not source.obj and {type(target.obj), type(source.obj)} <= {bytes, bytearray}:
         return False  # two objects that own their memory: no need to ask where it is
-    at, source_at = address(target), address(source)
-    return at < source_at + len(source) and source_at < at + len(target) and not (in_place and at == source_at)
+    start, source_start = address(target), address(source)
+    if in_place and start == source_start:
+        return False
+    return start < source_start + len(source) and source_start < start + len(target)
 
 
 def address(memory: memoryview) -> int:

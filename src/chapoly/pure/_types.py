@@ -29,8 +29,8 @@ if not TYPE_CHECKING:
     def final(cls):
         """To type checkers typing.final. At run time the type becomes immutable, and complete in itself.
 
-        What it has from a private base is copied into it: so names and texts say `ChaCha20.update`, as the native
-        type's do, and not `_Stream.update`.
+        What it has from a private base is copied into it: so names and texts say `ChaCha20.update`, as the
+        native type's do, and not `_Stream.update`.
         """
         private = [base for base in reversed(cls.__mro__) if base.__name__.startswith("_")]
         namespace = {}
@@ -41,7 +41,8 @@ if not TYPE_CHECKING:
         for slot in slots:
             del namespace[slot]
         namespace["__slots__"] = slots
-        return _Immutable(cls.__name__, tuple(base for base in cls.__bases__ if base not in private), namespace)
+        bases = tuple(base for base in cls.__bases__ if base not in private)
+        return _Immutable(cls.__name__, bases, namespace)
 
     def _copy(value, owner):
         """A method as another type's own; anything else as it is."""
@@ -49,7 +50,7 @@ if not TYPE_CHECKING:
             return staticmethod(_copy(value.__func__, owner))
         if not isinstance(value, type(_copy)):
             return value
-        copy = type(value)(value.__code__, value.__globals__, value.__name__, value.__defaults__, value.__closure__)
+        copy = type(value)(value.__code__, value.__globals__, value.__name__, value.__defaults__)
         copy.__kwdefaults__ = value.__kwdefaults__
         copy.__annotations__ = value.__annotations__
         copy.__qualname__ = f"{owner}.{value.__name__}"

@@ -1,9 +1,9 @@
 """ChaCha20 (RFC 8439 2.1 to 2.4), HChaCha20 (draft-irtf-cfrg-xchacha 2.2) and the streams made of ChaCha20.
 
-A Python int is a vector register of any length. Here one int holds a row of the state, four words, for many blocks at
-once. Each word has a lane of 40 bits: first come the lanes of the row's first word, one for each block, then those of
-its second word, and so on. So the code for one block is the code for 256 blocks. The eight spare bits of a lane take up
-what its additions carry.
+A Python int is a vector register of any length. Here one int holds a row of the state, four words, for many
+blocks at once. Each word has a lane of 40 bits: first come the lanes of the row's first word, one for each
+block, then those of its second word, and so on. So the code for one block is the code for 256 blocks. The
+eight spare bits of a lane take up what its additions carry.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from chapoly.pure._arguments import Buffer, WritableBuffer
 
 BLOCK_SIZE = 64
-BLOCKS_AT_ONCE = 256  # measured with bench/pure_vs_tlslite.py: more gains little and outgrows a first-level cache
 LANE_BITS = 40
+BLOCKS_AT_ONCE = 256  # more would gain little, and take more cache (bench/pure_vs_tlslite.py)
 
 _EVERY_LANE = int.from_bytes(b"\1\0\0\0\0" * (4 * BLOCKS_AT_ONCE), "little")  # a row of words that are 1
 _BLOCK_NUMBERS = int.from_bytes(b"".join(i.to_bytes(5, "little") for i in range(BLOCKS_AT_ONCE)), "little")
@@ -53,7 +53,7 @@ _UPPER_25, _LOWER_7 = _EVERY_LANE * 0xFFFFFF80, _EVERY_LANE * 0x0000007F
 def quarter_round(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
     """The quarter round on four words, or on four rows, lane by lane.
 
-    The words are below 2^32 when they come and when they go. In between, the lanes of a and c stay below 3 * 2^32.
+    The words are below 2^32 when they come and when they go; the lanes of a and c reach 3 * 2^32 in between.
     `x << n & upper | x >> 32 - n & lower` is `x <<< n` of each word, whatever its lane holds above it.
     """
     a += b
@@ -81,8 +81,8 @@ def quarter_round(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
 def initial_rows(key: bytes, counter: int, nonce: bytes, blocks: int) -> tuple[int, int, int, int]:
     """The rows of the state: the constants, two of the key, and the last with counter and nonce.
 
-    The counter has what the nonce leaves of the last row: 4 bytes in RFC 8439, 8 in the original cipher. From block to
-    block it counts up in its low word alone: counter mod 2^32 + blocks <= 2^32.
+    The counter has what the nonce leaves of the last row: 4 bytes in RFC 8439, 8 in the original cipher. From
+    block to block it counts up in its low word alone: counter mod 2^32 + blocks <= 2^32.
     """
     state = b"expand 32-byte k" + key + counter.to_bytes(16 - len(nonce), "little") + nonce
     lanes = [(state[i : i + 4] + b"\0") * blocks for i in range(0, 64, 4)]
@@ -128,7 +128,7 @@ def serialize(rows: list[int], blocks: int) -> bytes:
 
 
 def keystream_blocks(key: bytes, counter: int, nonce: bytes, blocks: int, rounds: int) -> bytes:
-    """The block function for some blocks, at most BLOCKS_AT_ONCE: the state after the rounds, plus the state before."""
+    """The block function for up to BLOCKS_AT_ONCE blocks: the rounds, then the initial state is added."""
     initial = initial_rows(key, counter, nonce, blocks)
     final_rows = permute(*initial, blocks, rounds)
     return serialize([row + first for row, first in zip(final_rows, initial, strict=True)], blocks)
@@ -153,7 +153,7 @@ def block(key: Buffer, counter: SupportsIndex, nonce: Buffer) -> bytes:
 
 
 def subkey(key: bytes, nonce16: bytes, rounds: int) -> bytes:
-    """The first and the last row after the rounds, with nothing added; the nonce makes up the whole last row before."""
+    """The first row and the last after the rounds, with nothing added. The nonce was the whole last row."""
     a, _, _, d = permute(*initial_rows(key, 0, nonce16, 1), 1, rounds)
     return serialize([a, d], 1)
 
@@ -177,7 +177,7 @@ def hchacha20(key: Buffer, nonce16: Buffer) -> bytes:
 def keystream(key: bytes, nonce: bytes, rounds: int, start: int, size: int) -> Iterator[bytes]:
     """The keystream from byte `start` on, in pieces of as many blocks as are needed, up to BLOCKS_AT_ONCE.
 
-    A piece also ends where the low word of the counter does: a 64-bit counter carries from one piece to the next.
+    A piece also ends where the low word of the counter does: a 64-bit counter carries between two pieces.
     """
     end = start + size
     while start < end:
@@ -250,18 +250,18 @@ def cipher(
 ) -> bytes | int:
     """Encrypts data, or decrypts it, which is the same: ChaCha20 (RFC 8439 2.4).
 
-    key is 32 bytes, nonce 12 bytes. The keystream is taken from block `counter` on, 0 to 2^32 - 1; no data may go beyond
-    block 2^32 - 1. rounds is 20, or 12 or 8 for ChaCha12 and ChaCha8.
+    key is 32 bytes, nonce 12 bytes. The keystream is taken from block `counter` on, 0 to 2^32 - 1; no data
+    may go beyond block 2^32 - 1. rounds is 20, or 12 or 8 for ChaCha12 and ChaCha8.
 
-    Returns the result, as long as data. If out is given, writes the result there and returns its length: out is a
-    writable buffer exactly as long as data. It may start where data starts, to work in place; otherwise it must overlap
-    neither data nor key nor nonce. Nothing that was passed in may change during the call.
+    Returns the result, as long as data. If out is given, writes the result there and returns its length: out
+    is a writable buffer exactly as long as data. It may start where data starts, to work in place; otherwise
+    it must overlap neither data nor key nor nonce. Nothing that was passed in may change during the call.
 
-    Never encrypt two messages under the same key with overlapping blocks of the same nonce: together they give both away.
-    Nor does anything here detect a forgery; ChaCha20Poly1305 does both right.
+    Never encrypt twice with the same key, nonce and block: together, both results give both texts away.
+    Nothing here detects a forgery; ChaCha20Poly1305 does.
 
-    Raises InvalidKey, InvalidNonce; CounterOverflow for a counter out of range or too much data; ValueError for other
-    rounds, a wrong size of out, or an overlap. When it raises, it has written nothing.
+    Raises InvalidKey, InvalidNonce; CounterOverflow for a counter out of range or too much data; ValueError
+    for other rounds, a wrong size of out, or an overlap. When it raises, it has written nothing.
 
         >>> from chapoly import chacha20
         >>> key, nonce = bytes(range(32)), bytes.fromhex("000000000000004a00000000")
@@ -285,7 +285,7 @@ def cipher(
 
 
 class _Claim:
-    """The right to use a stream, for one call at a time. The next call does not wait for it: it is refused."""
+    """The use of a stream, for one call at a time. Another call does not wait: it is refused."""
 
     __slots__ = ("closed", "lock")
 
@@ -350,8 +350,8 @@ class _Stream:
     def update_into(self, data: Buffer, buf: WritableBuffer) -> int:
         """Does what update does, but writes the result to buf and returns its length.
 
-        buf is a writable buffer exactly as long as data. It may start where data starts, to work in place; otherwise they
-        must not overlap. Neither may change during the call.
+        buf is a writable buffer exactly as long as data. It may start where data starts, to work in place;
+        otherwise they must not overlap. Neither may change during the call.
         Raises CounterOverflow as update does, and ValueError; then it has written nothing.
         """
         with view("data", data) as source, view("buf", buf) as target, self._claim:
@@ -403,16 +403,18 @@ class _Stream:
 
 @final
 class ChaCha20(_Stream):
-    """A ChaCha20 keystream with a position (RFC 8439 2.4), for messages that come in parts and for random access.
+    """A ChaCha20 keystream with a position, for messages in parts and for random access (RFC 8439 2.4).
 
-    key is 32 bytes, nonce 12 bytes. The stream begins at block `counter`, 0 to 2^32 - 1, of 64 bytes, and ends with block
-    2^32 - 1, at byte 2^38. rounds is 20, or 12 or 8 for ChaCha12 and ChaCha8. Both are copied: they may change later.
+    key is 32 bytes, nonce 12 bytes. The stream begins at block `counter`, 0 to 2^32 - 1, of 64 bytes, and
+    ends with block 2^32 - 1, at byte 2^38. rounds is 20, or 12 or 8 for ChaCha12 and ChaCha8. key and nonce
+    are copied.
     Raises InvalidKey, InvalidNonce, CounterOverflow, ValueError.
 
-    Never encrypt two messages under the same key with the same nonce, nor different data at the same position.
+    Never encrypt twice with the same key, nonce and position: together, both results give both texts away.
     Nothing here detects a forgery; ChaCha20Poly1305 does.
 
-    A stream is for one call at a time: StateError refuses a second one meanwhile, and any after the end of `with`.
+    A stream is for one call at a time: a second one meanwhile, and any call after the end of `with`, is a
+    StateError.
 
         >>> from chapoly import ChaCha20
         >>> with ChaCha20(bytes(range(32)), bytes(12)) as stream:
@@ -430,10 +432,10 @@ class ChaCha20(_Stream):
 
 @final
 class ChaCha20Legacy(_Stream):
-    """A keystream of ChaCha20 as first published, with a longer counter and a shorter nonce (Bernstein, 2008).
+    """A keystream of the original ChaCha20, with a longer counter and a shorter nonce (Bernstein, 2008).
 
-    key is 32 bytes, nonce 8 bytes: too few to choose at random. The stream begins at block `counter`, 0 to 2^64 - 1, of
-    64 bytes, and ends at byte 2^70. For protocols that ask for it; in all else like ChaCha20.
+    key is 32 bytes, nonce 8 bytes: too few to choose at random. The stream begins at block `counter`, 0 to
+    2^64 - 1, of 64 bytes, and ends at byte 2^70. For protocols that ask for it; in all else like ChaCha20.
     Raises InvalidKey, InvalidNonce, CounterOverflow, ValueError.
 
         >>> from chapoly import ChaCha20Legacy

@@ -82,9 +82,9 @@ def unseal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | Non
 
 
 def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-    """Encrypts and authenticates data: ChaCha20-Poly1305 (RFC 8439 2.8), for those with a new key for each message.
+    """Encrypts and authenticates data: ChaCha20-Poly1305 (RFC 8439 2.8).
 
-    Does what ChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does, without making an object.
+    Does what ChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does; for a new key each time.
 
         >>> from chapoly import chacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(12)
@@ -97,7 +97,7 @@ def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
 def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
     """Verifies and decrypts what encrypt returned: ChaCha20-Poly1305 (RFC 8439 2.8).
 
-    Does what ChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does, without making an object.
+    Does what ChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does; for a new key each time.
 
         >>> from chapoly import chacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(12)
@@ -110,12 +110,14 @@ def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
 
 @final
 class ChaCha20Poly1305:
-    """A key for ChaCha20-Poly1305: authenticated encryption with associated data (RFC 8439 2.8).
+    """A key for ChaCha20-Poly1305, encryption with authentication (RFC 8439 2.8).
 
-    key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. An object may be used by many threads.
+    key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. Any number of threads may
+    use an object at once.
 
-    Never encrypt two messages with the same key and nonce: together they give both away, and let anyone forge others.
-    A nonce of 12 bytes is too short to be chosen at random for many messages; count, or take XChaCha20Poly1305.
+    Never encrypt twice with the same key and nonce: together, both results give both texts away, and let
+    anyone forge others. 12 bytes are too few to choose nonces at random: count them, or take
+    XChaCha20Poly1305.
 
         >>> from chapoly import ChaCha20Poly1305
         >>> aead = ChaCha20Poly1305(ChaCha20Poly1305.generate_key())
@@ -149,8 +151,9 @@ class ChaCha20Poly1305:
     def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
         """Encrypts and authenticates data, and authenticates associated_data with it.
 
-        nonce is 12 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the ciphertext
-        followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None is the same as b"".
+        nonce is 12 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the
+        ciphertext followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None
+        is the same as b"".
         Nothing that was passed in may change during the call.
         Raises InvalidNonce, and CounterOverflow for too much data.
         """
@@ -159,10 +162,11 @@ class ChaCha20Poly1305:
     def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
         """Verifies what encrypt returned, and only then decrypts it.
 
-        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less than data.
+        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less
+        than data.
         Nothing that was passed in may change during the call.
-        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and CounterOverflow for more
-        data than encrypt can return.
+        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and
+        CounterOverflow for more data than encrypt can return.
         """
         return decrypt(self._key, nonce, data, associated_data)
 

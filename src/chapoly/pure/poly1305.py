@@ -25,10 +25,11 @@ CLAMP = 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
 class Tag(bytes):
     """The 16 bytes that authenticate a message. Tag(tag) takes exactly 16 bytes, else it raises InvalidTag.
 
-    A Tag is bytes, and its slices and sums are plain bytes. What it does not share with bytes is meant to prevent that a
-    comparison tells by the time it takes where two tags begin to differ: tag == x is constant-time for every bytes-like
-    x, as is x == tag if x is bytes or a Tag. Other lengths are unequal. There is no order and no hash. When a bytearray
-    or memoryview stands on the left, CPython lets it compare by itself, which is not constant-time; verify() always is.
+    A Tag is bytes, and its slices and sums are plain bytes. But it compares in constant time, so that the
+    time does not tell where two tags begin to differ: tag == x does for any bytes-like x, and x == tag if x
+    is bytes or a Tag. A bytearray or memoryview on the left compares by itself in CPython, which is not
+    constant-time; poly1305.verify() always is. Other lengths are unequal, and there is neither order
+    nor hash.
 
         >>> from chapoly import Tag
         >>> tag = Tag(bytes.fromhex("a8061dc1305136c6c22b8baf0c0127a9"))
@@ -128,8 +129,8 @@ def pieces_of(message: memoryview) -> Iterator[bytes]:
 def mac(key: Buffer, message: Buffer) -> Tag:
     """The Tag of a message of any length under a one-time key: Poly1305 (RFC 8439 2.5).
 
-    key is 32 bytes and must never be used for a second message: two tags give it away. message must not change during the
-    call. Compare tags with verify(). Raises InvalidKey.
+    key is 32 bytes and must never be used for a second message: two tags give it away. message must not
+    change during the call. Compare tags with verify(). Raises InvalidKey.
 
         >>> from chapoly import poly1305
         >>> key = bytes.fromhex("85d6be7857556d337f4452fe42d506a80103808afb0db2fd4abff6af4149f51b")
@@ -142,10 +143,12 @@ def mac(key: Buffer, message: Buffer) -> Tag:
 
 
 def verify(key: Buffer, message: Buffer, tag: Buffer) -> None:
-    """Raises InvalidTag unless tag is the tag of the message under this key; compares in constant time (RFC 8439 2.5).
+    """Raises InvalidTag unless tag is that of the message under this key (RFC 8439 2.5).
 
-    key is 32 bytes, tag 16 bytes: any other length of tag is an InvalidTag too. message must not change during the call.
-    Raises InvalidKey, InvalidTag.
+    Compares in constant time.
+
+    key is 32 bytes; tag is 16 bytes, and any other length does not match. message must not change during the
+    call. Raises InvalidKey, InvalidTag.
 
         >>> from chapoly import poly1305
         >>> key = bytes.fromhex("85d6be7857556d337f4452fe42d506a80103808afb0db2fd4abff6af4149f51b")

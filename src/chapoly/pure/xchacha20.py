@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def inner(key: bytes, nonce: bytes, rounds: int) -> tuple[bytes, bytes]:
     """The key and the 12-byte nonce with which ChaCha20 does what XChaCha20 does with these.
 
-    The draft's text: a 32-bit counter, as in RFC 8439. Libraries that have a 64-bit counter instead use the four zero
-    bytes as its high word, and agree on all blocks before 2^32.
+    The draft's text: a 32-bit counter, as in RFC 8439. Libraries that have a 64-bit counter instead use the
+    four zero bytes as its high word, and agree on all blocks before 2^32.
     """
     return subkey(key, nonce[:16], rounds), bytes(4) + nonce[16:]
 
@@ -60,11 +60,12 @@ def cipher(
 ) -> bytes | int:
     """Encrypts data, or decrypts it, which is the same: XChaCha20 (draft-irtf-cfrg-xchacha 2.3).
 
-    nonce is 24 bytes, enough to choose it at random. All else, the warnings too, is as with chacha20.cipher: key is 32
-    bytes, the keystream is taken from block `counter` on, rounds is 20, 12 or 8, and out a buffer for the result.
+    nonce is 24 bytes, enough to choose it at random. All else, the warnings too, is as with chacha20.cipher:
+    key is 32 bytes, the keystream is taken from block `counter` on, rounds is 20, 12 or 8, and out a buffer
+    for the result.
 
-    Raises InvalidKey, InvalidNonce; CounterOverflow for a counter out of range or too much data; ValueError for other
-    rounds, a wrong size of out, or an overlap. When it raises, it has written nothing.
+    Raises InvalidKey, InvalidNonce; CounterOverflow for a counter out of range or too much data; ValueError
+    for other rounds, a wrong size of out, or an overlap. When it raises, it has written nothing.
 
         >>> from chapoly import xchacha20
         >>> key, nonce = bytes(range(32)), bytes(range(24))
@@ -90,8 +91,9 @@ def cipher(
 class XChaCha20(_Stream):
     """An XChaCha20 keystream with a position (draft-irtf-cfrg-xchacha 2.3).
 
-    key is 32 bytes, nonce 24 bytes, enough to choose it at random. In all else, the warnings too, like ChaCha20: the stream
-    begins at block `counter`, 0 to 2^32 - 1, of 64 bytes, and ends at byte 2^38; rounds is 20, 12 or 8.
+    key is 32 bytes, nonce 24 bytes, enough to choose it at random. In all else, the warnings too, like
+    ChaCha20: the stream begins at block `counter`, 0 to 2^32 - 1, of 64 bytes, and ends at byte 2^38; rounds
+    is 20, 12 or 8.
     Raises InvalidKey, InvalidNonce, CounterOverflow, ValueError.
 
         >>> from chapoly import XChaCha20, xchacha20

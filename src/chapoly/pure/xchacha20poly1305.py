@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
     """Encrypts and authenticates data: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
 
-    Does what XChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does, without making an object.
+    Does what XChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does; for a new key each time.
 
         >>> from chapoly import xchacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(24)
@@ -33,7 +33,7 @@ def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
 def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
     """Verifies and decrypts what encrypt returned: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
 
-    Does what XChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does, without making an object.
+    Does what XChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does; for a new key each time.
 
         >>> from chapoly import xchacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(24)
@@ -46,12 +46,14 @@ def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
 
 @final
 class XChaCha20Poly1305:
-    """A key for XChaCha20-Poly1305: authenticated encryption with associated data (draft-irtf-cfrg-xchacha 2.1).
+    """A key for XChaCha20-Poly1305, encryption with authentication (draft-irtf-cfrg-xchacha 2.1).
 
-    key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. An object may be used by many threads.
+    key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. Any number of threads may
+    use an object at once.
 
-    Never encrypt two messages with the same key and nonce: together they give both away, and let anyone forge others.
-    A nonce has 24 bytes: one from generate_nonce() for each message never comes twice.
+    Never encrypt twice with the same key and nonce: together, both results give both texts away, and let
+    anyone forge others. 24 bytes are enough to choose a nonce at random for each message, with
+    generate_nonce().
 
         >>> from chapoly import XChaCha20Poly1305
         >>> aead = XChaCha20Poly1305(XChaCha20Poly1305.generate_key())
@@ -92,8 +94,9 @@ class XChaCha20Poly1305:
     def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
         """Encrypts and authenticates data, and authenticates associated_data with it.
 
-        nonce is 24 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the ciphertext
-        followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None is the same as b"".
+        nonce is 24 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the
+        ciphertext followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None
+        is the same as b"".
         Nothing that was passed in may change during the call.
         Raises InvalidNonce, and CounterOverflow for too much data.
         """
@@ -102,10 +105,11 @@ class XChaCha20Poly1305:
     def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
         """Verifies what encrypt returned, and only then decrypts it.
 
-        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less than data.
+        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less
+        than data.
         Nothing that was passed in may change during the call.
-        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and CounterOverflow for more
-        data than encrypt can return.
+        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and
+        CounterOverflow for more data than encrypt can return.
         """
         return decrypt(self._key, nonce, data, associated_data)
 
