@@ -13,8 +13,6 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#include "../bytes.h"
-
 chapoly_chacha_xor_fn chapoly_chacha_xor_neon, chapoly_chacha_xor_portable;
 
 /* Before register allocation gcc moves instructions apart for speed, which costs more in spills here than it gains. */
@@ -60,7 +58,7 @@ INLINE void group_step(uint32x4_t x[16], int k, uint8x16_t left8)
     }
 }
 
-INLINE void scalar_step(uint32_t x[16], int k)
+INLINE void scalar_step(uint32_t x[16], int k) /* k modulo 8 */
 {
     static const int left[4] = {16, 12, 8, 7};
 #pragma GCC unroll 4
@@ -70,6 +68,16 @@ INLINE void scalar_step(uint32_t x[16], int k)
         x[d] ^= x[a];
         x[d] = x[d] << n | x[d] >> (32 - n);
         __asm__("" : "+r"(x[d])); /* or clang would gather the four into a vector */
+    }
+}
+
+INLINE void two_steps(uint32x4_t x[16], int k, uint8x16_t left8, uint32_t s[16], int scalar_k, const int scalar)
+{
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        group_step(x, k + i, left8);
+        if (scalar)
+            scalar_step(s, scalar_k + i);
     }
 }
 
@@ -118,7 +126,10 @@ INLINE void scalar_finish(uint8_t *dst, const uint8_t *src, const uint32_t x[16]
 #pragma GCC unroll 8
     for (int i = 0; i < 16; i += 2) {
         const uint32_t lo = x[i] + (i == 12 ? counter : state[i]), hi = x[i + 1] + state[i + 1];
-        chapoly_store64(dst + 4 * i, chapoly_load64(src + 4 * i) ^ (lo | (uint64_t)hi << 32));
+        uint64_t words;
+        memcpy(&words, src + 4 * i, sizeof words); /* memory is little-endian */
+        words ^= lo | (uint64_t)hi << 32;
+        memcpy(dst + 4 * i, &words, sizeof words);
     }
 }
 
@@ -131,32 +142,32 @@ INLINE void blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], u
 {
     static const uint8_t left8_bytes[16] = {3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14};
     const uint8x16_t left8 = vld1q_u8(left8_bytes);
-    const uint32_t counter = state[12];
+    const uint32_t counter = state[12], first = 4 * (uint32_t)groups; /* scalar block */
     uint32x4_t x[16], y[16];
+    uint32_t s[16];
 
     group_start(x, state, counter);
     if (groups == 2)
         group_start(y, state, counter + 4);
-    for (unsigned half = 0; half < 2; half++) {
-        const uint32_t scalar_block = 4 * (uint32_t)groups + half;
-        uint32_t s[16];
-        if (pair)
-            scalar_start(s, state, counter + scalar_block);
-        for (unsigned i = 0; i < rounds / 4; i++) {
-#pragma GCC unroll 8
-            for (int k = 0; k < 8; k++) {
-                group_step(x, k, left8);
-                if (pair)
-                    scalar_step(s, 2 * k & 7);
-                if (groups == 2)
-                    group_step(y, k, left8);
-                if (pair)
-                    scalar_step(s, (2 * k + 1) & 7);
-            }
+    if (pair)
+        scalar_start(s, state, counter + first);
+    unsigned i = rounds / 2;
+    do {
+        if (pair && i == rounds / 4) {
+            scalar_finish(dst + first * BLOCK, src + first * BLOCK, s, state, counter + first);
+            scalar_start(s, state, counter + first + 1);
         }
-        if (pair)
-            scalar_finish(dst + scalar_block * BLOCK, src + scalar_block * BLOCK, s, state, counter + scalar_block);
-    }
+#pragma GCC unroll 4
+        for (int k = 0; k < 8; k += 2) {
+            two_steps(x, k, left8, s, 2 * k, pair);
+            if (groups == 2)
+                two_steps(y, k, left8, s, 2 * k + 2, pair);
+            else if (pair)
+                scalar_step(s, 2 * k + 2), scalar_step(s, 2 * k + 3);
+        }
+    } while (--i > 0);
+    if (pair)
+        scalar_finish(dst + (first + 1) * BLOCK, src + (first + 1) * BLOCK, s, state, counter + first + 1);
     group_finish(dst, src, x, state, counter);
     if (groups == 2)
         group_finish(dst + GROUP, src + GROUP, y, state, counter + 4);
