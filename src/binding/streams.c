@@ -128,29 +128,24 @@ static PyObject *bytes_in(uint64_t blocks, unsigned offset)
     return sum;
 }
 
-/* The number of bytes asked for, if that many are left; else -1 with an exception. */
-static Py_ssize_t checked_size(stream_object *self, PyObject *number)
+/* Raises for a number of bytes that is negative, more than are left, or more than can be. */
+static void raise_wrong_size(stream_object *self, PyObject *number)
 {
     PyObject *left = bytes_in(last_block(self) - self->block, 64 - self->offset), *zero = PyLong_FromLong(0);
     const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
-    Py_ssize_t size = -1;
     PyObject *got = shown(number);
-    int negative = -1, too_many = -1;
 
     if (left != NULL && zero != NULL && got != NULL) {
-        negative = PyObject_RichCompareBool(number, zero, Py_LT);
-        too_many = PyObject_RichCompareBool(number, left, Py_GT);
+        if (PyObject_RichCompareBool(number, zero, Py_LT))
+            PyErr_Format(PyExc_ValueError, "n must be 0 or more, got %U", got);
+        else if (PyObject_RichCompareBool(number, left, Py_GT))
+            PyErr_Format(state->counter_overflow, "n must be at most %S bytes, got %U", left, got);
+        else
+            PyNumber_AsSsize_t(number, PyExc_OverflowError); /* raises what bytes(n) would */
     }
-    if (negative == 1)
-        PyErr_Format(PyExc_ValueError, "n must be 0 or more, got %U", got);
-    else if (too_many == 1)
-        PyErr_Format(state->counter_overflow, "n must be at most %S bytes, got %U", left, got);
-    else if (negative == 0 && too_many == 0)
-        size = PyLong_AsSsize_t(number);
     Py_XDECREF(left);
     Py_XDECREF(zero);
     Py_XDECREF(got);
-    return size;
 }
 
 static PyObject *stream_keystream(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
@@ -163,10 +158,13 @@ static PyObject *stream_keystream(PyObject *object, PyObject *const *args, Py_ss
     if (!parse(&s, Py_TYPE(object), args, count, keywords, values) || (number = PyNumber_Index(values[0])) == NULL)
         return NULL;
     if (claim(self)) {
-        const Py_ssize_t size = checked_size(self, number);
-        if (size >= 0 && (result = new_bytes((size_t)size, &out)) != NULL) {
-            memset(out, 0, (size_t)size);
-            xor(self, out, out, (size_t)size);
+        const size_t size = PyLong_AsSize_t(number);
+        if (size > PY_SSIZE_T_MAX || size > chapoly_chacha_left(&self->chacha, self->block, self->offset)) {
+            PyErr_Clear();
+            raise_wrong_size(self, number);
+        } else if ((result = new_bytes(size, &out)) != NULL) {
+            memset(out, 0, size);
+            xor(self, out, out, size);
         }
         unclaim(self);
     }

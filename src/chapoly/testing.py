@@ -15,6 +15,7 @@ def use_kernel(name: str) -> Iterator[None]:
     objects made within it; those made before keep their kernel. It is for one thread at a time.
     Raises ValueError for a kernel that is not available.
 
+        >>> import chapoly
         >>> from chapoly.testing import use_kernel
         >>> with use_kernel("pure"):
         ...     chapoly.backend
