@@ -92,7 +92,7 @@ def authenticate(key: bytes, pieces: Iterable[bytes]) -> Tag:
     accumulator = 0
     for piece in pieces:
         accumulator = accumulate(accumulator, r, piece)
-    return Tag((accumulator + s & 2**128 - 1).to_bytes(16, "little"))
+    return Tag(((accumulator + s) % 2**128).to_bytes(16, "little"))
 
 
 def accumulate(a: int, r: int, piece: bytes) -> int:
@@ -107,7 +107,7 @@ def accumulate(a: int, r: int, piece: bytes) -> int:
         r2 = r * r % P
         r3 = r2 * r % P
         r4 = r3 * r % P
-        bits = (r4 + r3 + r2 + r << 128) % P  # those after the last bytes
+        bits = ((r4 + r3 + r2 + r) << 128) % P  # what the bits after the last bytes add
         for i in range(0, fours, 64):
             a = (
                 (a + number(piece[i : i + 16], "little")) * r4
