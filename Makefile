@@ -17,6 +17,7 @@ sources := pyproject.toml meson.build meson.options $(shell find src -type f -no
 .PHONY: demo test test-c test-builds dev lint sanitize clean prerequisites
 
 demo: .venv/installed
+	$(pip) install --group demo
 	$(python) scripts/demo.py
 
 test: .venv/installed test-c
@@ -36,7 +37,7 @@ lint: .venv/installed
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
 	$(python) -m mypy
-	$(python) -m mypy.stubtest chapoly._native
+	cd .venv && bin/python -m mypy.stubtest chapoly._native
 
 test-builds: .venv/tools
 	$(python) -m pytest -q tests/builds

@@ -1,22 +1,29 @@
 """Writes a C header with the docstrings and signatures of chapoly.pure: docstrings.py OUTPUT PURE_FILE...
 
-A function f of pure/m.py becomes DOC_m_f, a class C DOC_C, its method m DOC_C_m (inherited ones too). The files are
-read with ast and never imported.
+A function f of pure/m.py becomes DOC_m_f, a class C DOC_C, its method m DOC_C_m (inherited ones too). The
+files are read with ast and never imported.
 """
 
 import ast
+import copy
 import inspect
 import sys
 from pathlib import Path
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+Function = ast.FunctionDef
+
+HEADER = """\
+/* Written by docstrings.py from chapoly.pure. */
+#ifndef CHAPOLY_DOCSTRINGS_H
+#define CHAPOLY_DOCSTRINGS_H
+"""
 
 
 def signature(function: Function, *, bound: str | None) -> str:
-    """The parameters without annotations; `bound` replaces the first, which is self or the class, or drops it if ""."""
-    arguments = ast.parse(ast.unparse(function.args).join(("def f(", "): pass"))).body[0].args  # type: ignore[attr-defined]
-    for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
-        if argument is not None:
+    """The parameters without annotations; `bound`, if not None, stands for the first (self or the class)."""
+    arguments = copy.deepcopy(function.args)
+    for argument in ast.walk(arguments):
+        if isinstance(argument, ast.arg):
             argument.annotation = None
     names = ast.unparse(arguments).split(", ", 1) if bound is not None else [ast.unparse(arguments)]
     if bound is not None:
@@ -75,8 +82,7 @@ def main(output: str, *inputs: str) -> None:
             parameters = signature(function, bound=None if static else "$self")
             texts[f"{name}_{method}"] = documented(method, parameters, function)
     lines = [f"#define DOC_{name} \\\n    {c_string(text)}\n" for name, text in sorted(texts.items())]
-    header = "/* Written by docstrings.py from chapoly.pure. */\n#ifndef CHAPOLY_DOCSTRINGS_H\n#define CHAPOLY_DOCSTRINGS_H\n"
-    Path(output).write_text(header + "".join(lines) + "#endif\n", encoding="ascii")
+    Path(output).write_text(HEADER + "".join(lines) + "#endif\n", encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ Two environment variables steer it, unless Python ignores its environment (-E, -
 - CHAPOLY_REQUIRE_NATIVE=1 forbids pure.
 
 A kernel is used only if it answers the known questions of _selftest right. A forced one that does not is an
-ImportError; otherwise the next is taken with a RuntimeWarning. pure is never the answer to a wrong native result.
+ImportError; otherwise the next is taken, with a RuntimeWarning. pure is never the answer to a wrong native
+result.
 """
 
 import sys
@@ -14,12 +15,13 @@ import sys
 from chapoly import _build
 from chapoly.errors import PureBackendWarning
 
-TYPE_CHECKING = False  # typing.TYPE_CHECKING by another name: importing chapoly loads no module of its own accord
+TYPE_CHECKING = False  # as in typing, without importing it: `import chapoly` loads no other module
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from chapoly import _native as _native_types
-    from chapoly import pure as implementation
+    from chapoly import pure
+
+    implementation = pure  # both have the same names and types, written once in pure
 
 
 def _environment() -> tuple[str, bool]:
@@ -50,10 +52,11 @@ def _load_native() -> "ModuleType | None":
 def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> str:
     """The name of the kernel to use: the one wanted, else the first that answers right."""
     usable = usable_kernels(native)
+    offer = ", ".join(usable)
     if wanted and wanted not in usable:
-        raise ImportError(f"CHAPOLY_KERNEL={wanted} is not available here; available: {', '.join(usable)}")
+        raise ImportError(f"CHAPOLY_KERNEL={wanted} is not available here; available: {offer}")
     if require_native and wanted == "pure":
-        raise ImportError(f"CHAPOLY_KERNEL=pure contradicts CHAPOLY_REQUIRE_NATIVE=1; available: {', '.join(usable)}")
+        raise ImportError(f"CHAPOLY_KERNEL=pure contradicts CHAPOLY_REQUIRE_NATIVE=1; available: {offer}")
     if require_native and native is None:
         raise ImportError(f"CHAPOLY_REQUIRE_NATIVE=1, but only pure is available: {_build.why_pure}")
 
@@ -63,8 +66,9 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
         from warnings import warn
 
         warn(
-            f"chapoly runs in pure Python, hundreds of times slower and not in constant time: {_build.why_pure} "
-            "(`chapoly info` says how to rebuild it; CHAPOLY_KERNEL=pure asks for it without this warning)",
+            "chapoly runs in pure Python, hundreds of times slower and not in constant time: "
+            f"{_build.why_pure}"
+            " (`chapoly info` says how to rebuild it; CHAPOLY_KERNEL=pure asks for it without this warning)",
             PureBackendWarning,
             stacklevel=2,
         )

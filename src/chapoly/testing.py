@@ -11,8 +11,8 @@ from chapoly import _backend, pure
 def use_kernel(name: str) -> Iterator[None]:
     """Within this context chapoly uses the kernel `name`, one of chapoly.kernels().
 
-    It affects functions called through the package (`chapoly.chacha20.block`, not a `block` imported before) and
-    objects made within it; those made before keep their kernel. It is for one thread at a time.
+    It affects functions called through the package (`chapoly.chacha20.block`, not a `block` imported before)
+    and objects made within it; those made before keep their kernel. It is for one thread at a time.
     Raises ValueError for a kernel that is not available.
 
         >>> import chapoly
@@ -33,8 +33,8 @@ def use_kernel(name: str) -> Iterator[None]:
 
 def _use(name: str) -> None:
     """Binds every public name to the implementation that the kernel belongs to."""
-    implementation = pure if name == "pure" else _backend.native
-    if implementation is not pure:
+    implementation = pure if name == "pure" or _backend.native is None else _backend.native
+    if name != "pure":
         implementation.use(name)
     chapoly.kernel = name
     chapoly.backend = "pure" if name == "pure" else "native"

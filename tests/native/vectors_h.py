@@ -1,8 +1,8 @@
-"""Writes the vectors that concern the C interface as a C table: vectors.py DIRECTORY_OF_JSON OUTPUT.h
+"""Writes the vectors that concern the C interface as a C table: vectors_h.py DIRECTORY_OF_JSON OUTPUT.h
 
-A row has the fields of the JSON record as bytes. What the C interface has no words for is left out and counted: keys of
-16 bytes, nonces of a wrong length, the bare quarter round, and other formats (secretbox, secretstream, the AEAD with an
-8-byte nonce). The test program asserts both counts.
+A row has the fields of the JSON record as bytes. What the C interface has no words for is left out and counted:
+keys of 16 bytes, nonces of a wrong length, the bare quarter round, and other formats (secretbox, secretstream, the
+AEAD with an 8-byte nonce). The test program asserts both counts.
 """
 
 import json
@@ -44,10 +44,12 @@ def main(directory: str, output: str) -> None:
             name = f"{algorithm}: {vector['source']} {vector['id']}".replace("\\", "\\\\").replace('"', '\\"')
             valid = "true" if vector["result"] == "valid" else "false"
             identifier = algorithm.upper().replace("-", "_")
-            rows.append(f'    {{"{name}", {identifier}, {valid}, {vector["counter"] or 0}u, {{{", ".join(cells)}}}}},')
+            rows.append(
+                f'    {{"{name}", {identifier}, {valid}, {vector["counter"] or 0}u, {{{", ".join(cells)}}}}},'
+            )
     identifiers = ", ".join(algorithm.upper().replace("-", "_") for algorithm in ALGORITHMS)
     lines = [
-        "/* Written by vectors.py from tests/vectors. */",
+        "/* Written by vectors_h.py from tests/vectors. */",
         f"enum algorithm {{ {identifiers} }};",
         f"enum field {{ {', '.join(field.upper() for field in FIELDS)}, FIELDS }};",
         "struct vector {",
