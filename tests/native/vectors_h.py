@@ -1,8 +1,8 @@
 """Writes the vectors that concern the C interface as a C table: vectors_h.py DIRECTORY_OF_JSON OUTPUT.h
 
-A row has the fields of the JSON record as bytes. What the C interface has no words for is left out and counted:
-keys of 16 bytes, nonces of a wrong length, the bare quarter round, and other formats (secretbox, secretstream, the
-AEAD with an 8-byte nonce). The test program asserts both counts.
+A row has the fields of the JSON record as bytes. What the C interface has no words for is left out and
+counted: keys of 16 bytes, nonces of a wrong length, the bare quarter round, and other formats (secretbox,
+secretstream, the AEAD with an 8-byte nonce). The test program asserts both counts.
 """
 
 import json
