@@ -136,7 +136,7 @@ class ChaCha20Poly1305:
 
     _key: bytes
 
-    def __new__(cls, key: Buffer) -> Self:
+    def __new__(cls, key: Buffer) -> Self:  # noqa: D102
         self = object.__new__(cls)
         self._key = key_of(key)
         return self

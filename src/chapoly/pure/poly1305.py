@@ -42,7 +42,7 @@ class Tag(bytes):
     __slots__ = ()
     __module__ = "chapoly"
 
-    def __new__(cls, tag: Buffer) -> Self:
+    def __new__(cls, tag: Buffer) -> Self:  # noqa: D102
         return bytes.__new__(cls, octets("tag", tag, 16, InvalidTag))
 
     def __eq__(self, other: object) -> bool:

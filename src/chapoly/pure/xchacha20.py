@@ -107,7 +107,7 @@ class XChaCha20(_Stream):
 
     NONCE_SIZE: Final[int] = 24  # type: ignore[misc]
 
-    def __new__(
+    def __new__(  # noqa: D102
         cls, key: Buffer, nonce: Buffer, *, counter: SupportsIndex = 0, rounds: SupportsIndex = 20
     ) -> Self:
         self = _Stream.__new__(cls, key, nonce, counter=counter, rounds=rounds)
