@@ -340,7 +340,8 @@ class _Stream:
     def update(self, data: Buffer) -> bytes:
         """Encrypts or decrypts the next bytes of a message, and returns as many as data has.
 
-        A message may come in parts of any length; the result is that of one call.
+        A message may come in parts of any length, as if it came in one.
+        data must not change during the call.
         Raises CounterOverflow if fewer bytes of keystream are left; the position is then as before.
         """
         with view("data", data) as source, self._claim:
