@@ -26,28 +26,32 @@ void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const 
     const uint64_t s1 = r1 + (r1 >> 2);       /* s1 < 1.25 * 2^60 */
 
     for (; blocks > 0; blocks--, message += 16) {
-        /* h += block + top * 2^128 */
-        uint128 sum = (uint128)h0 + chapoly_load64(message);
-        h0 = (uint64_t)sum;
-        sum = (uint128)h1 + chapoly_load64(message + 8) + (uint64_t)(sum >> 64);
-        h1 = (uint64_t)sum;
-        h2 += (uint64_t)(sum >> 64) + top; /* h2 <= 4 + 1 + 1 = 6 */
+        const uint64_t m0 = chapoly_load64(message), m1 = chapoly_load64(message + 8);
+        uint64_t carry;
+
+        /* h += block + top * 2^128; carries by comparison, from which gcc 12 makes faster code than from 128-bit sums */
+        h0 += m0;
+        carry = h0 < m0;
+        h1 += carry;
+        carry = h1 < carry;
+        h1 += m1;
+        carry += h1 < m1;
+        h2 += carry + top; /* h2 <= 4 + 1 + 1 = 6 */
 
         /* h *= r */
-        uint128 d0 = (uint128)h0 * r0 + (uint128)h1 * s1;           /* < 2.25 * 2^124 */
-        uint128 d1 = (uint128)h0 * r1 + (uint128)h1 * r0 + h2 * s1; /* < 2^125 + 7.5 * 2^60 */
-        uint64_t d2 = h2 * r0;                                      /* < 6 * 2^60 */
-
-        /* carry, then fold what lies at 2^130 and above: h2 = 4 q + (h2 mod 4), and 2^130 q = 5 q */
+        const uint128 d0 = (uint128)h0 * r0 + (uint128)h1 * s1;                                  /* < 2.25 * 2^124 */
+        const uint128 d1 = (uint128)h0 * r1 + (uint128)h1 * r0 + h2 * s1 + (uint64_t)(d0 >> 64); /* < 2^125 + 2^64 */
         h0 = (uint64_t)d0;
-        d1 += (uint64_t)(d0 >> 64); /* < 2^125 + 2^64 */
         h1 = (uint64_t)d1;
-        h2 = d2 + (uint64_t)(d1 >> 64); /* < 6 * 2^60 + 2^61 + 1 = 2^63 + 1 */
-        sum = (uint128)h0 + (h2 >> 2) + (h2 & ~UINT64_C(3)); /* adds 5 q < 2^63.33 */
-        h0 = (uint64_t)sum;
-        sum = (uint128)h1 + (uint64_t)(sum >> 64);
-        h1 = (uint64_t)sum;
-        h2 = (h2 & 3) + (uint64_t)(sum >> 64); /* <= 4 */
+        h2 = h2 * r0 + (uint64_t)(d1 >> 64); /* < 6 * 2^60 + 2^61 + 1 = 2^63 + 1 */
+
+        /* fold what lies at 2^130 and above: h2 = 4 q + (h2 mod 4), and 2^130 q = 5 q < 2^63.33 */
+        carry = (h2 >> 2) + (h2 & ~UINT64_C(3));
+        h2 &= 3;
+        h0 += carry;
+        carry = h0 < carry;
+        h1 += carry;
+        h2 += h1 < carry; /* <= 4 */
     }
     h[0] = h0, h[1] = h1, h[2] = h2;
 }
