@@ -42,7 +42,9 @@ def view(name: str, value: Buffer) -> memoryview:
 
 
 def octets(name: str, value: Buffer, size: int, error: type[Error]) -> bytes:
-    """A copy of a buffer of exactly this size."""
+    """A copy of a buffer of exactly this size; of bytes themselves, which cannot change, none is needed."""
+    if type(value) is bytes and len(value) == size:
+        return value
     with view(name, value) as memory:
         if len(memory) != size:
             raise error(f"{name} must be {size} bytes, got {len(memory)}")
