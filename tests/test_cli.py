@@ -273,7 +273,7 @@ def test_progress_is_shown_on_a_terminal_only() -> None:
     assert process.returncode == 0
     assert b"measuring" in shown
     assert "measuring" not in table
-    assert "Calls by size" in table
+    assert "Calls by size of the message" in table
 
 
 # ---- the command itself ----

@@ -229,7 +229,10 @@ def bench(
     names = [name for name in chapoly.kernels() if not kernels or name in kernels]
     cases = _bench.QUICK_CASES if quick else _bench.CASES
     stderr = Console(stderr=True)
-    shown = track(cases, "measuring", console=stderr, transient=True, disable=not stderr.is_terminal)
+    # No auto_refresh: it is a thread, whose time and memory would be measured too.
+    shown = track(
+        cases, "measuring", console=stderr, transient=True, auto_refresh=False, disable=not stderr.is_terminal
+    )
     results = [result for case in shown for result in _bench.measure(*case, names, quick)]
 
     if plot_file is not None:
