@@ -41,6 +41,14 @@ def test_the_first_and_the_last_counter(api: ModuleType, name: str, limit: int) 
         entry(api, name)(**ENTRIES[name] | {"counter": counter})
 
 
+@pytest.mark.parametrize("name", STREAMS)
+def test_integers_are_what_has_an_index(api: ModuleType, name: str) -> None:
+    stream = make(api, name, counter=Index(3), rounds=Index(12))
+    assert stream.tell() == 192
+    stream.seek(Index(5))
+    assert stream.keystream(Index(7)) == make(api, name, rounds=12).keystream(12)[5:]
+
+
 @pytest.mark.parametrize("name", ["chacha20", "xchacha20"])
 def test_the_cipher_stops_at_the_last_block(api: ModuleType, name: str) -> None:
     cipher, nonce = (

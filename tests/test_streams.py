@@ -1,6 +1,8 @@
 """Streams give the same bytes however a message is split, and wherever one seeks to."""
 
+import sys
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -166,6 +168,60 @@ def test_an_exception_leaves_the_with_block_and_closes_too(api: ModuleType, name
         raise KeyError
     with refuses(api.StateError, "stream is closed"):
         stream.tell()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_refused_call_moves_nothing(api: ModuleType, name: str) -> None:
+    stream, whole, buf = make(api, name), reference(api, name), bytearray(5)
+    stream.seek(77)
+    calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+        (stream.update, ("text",)),
+        (stream.update, (memoryview(bytes(6))[::2],)),
+        (stream.update_into, (bytes(5), bytes(5))),
+        (stream.update_into, (bytes(5), bytearray(4))),
+        (stream.update_into, (memoryview(buf)[:4], memoryview(buf)[1:])),
+        (stream.update_into, (bytes(5), None)),
+        (stream.keystream, (-1,)),
+        (stream.keystream, (1.5,)),
+        (stream.keystream, (2**71,)),
+        (stream.seek, (-1,)),
+        (stream.seek, ("1",)),
+        (stream.seek, (2**71,)),
+    ]
+    for call, arguments in calls:
+        with pytest.raises((TypeError, ValueError, BufferError, OverflowError)):
+            call(*arguments)
+        assert stream.tell() == 77
+    assert stream.keystream(100) == whole[77:177]
+    assert buf == bytes(5)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_arguments_are_taken_before_the_stream_is_claimed(api: ModuleType, name: str) -> None:
+    # What runs on the way to an argument may use the stream itself.
+    stream, whole = make(api, name), reference(api, name)
+
+    class Mover:
+        def __init__(self, to: int, value: Any) -> None:
+            self.to, self.value = to, value
+
+        def __index__(self) -> int:
+            stream.seek(self.to)
+            return self.value
+
+        def __buffer__(self, flags: int) -> memoryview:
+            stream.seek(self.to)
+            return memoryview(self.value)
+
+    assert stream.keystream(Mover(100, 50)) == whole[100:150]
+    stream.seek(Mover(300, 200))
+    assert stream.tell() == 200
+    if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
+        assert stream.update(Mover(70, bytes(10))) == whole[70:80]
+        buf = bytearray(10)
+        assert stream.update_into(Mover(90, bytes(10)), Mover(400, buf)) == 10
+        assert buf == whole[400:410]
+        assert stream.tell() == 410
 
 
 def test_entering_gives_the_stream_itself(api: ModuleType) -> None:

@@ -69,7 +69,7 @@ def test_equality_with_other_lengths(tag: Any) -> None:
 
 
 def test_equality_with_what_is_no_buffer(tag: Any) -> None:
-    class Anything:  # noqa: PLW1641
+    class Anything:
         def __eq__(self, other: object) -> bool:
             return True
 
