@@ -181,20 +181,15 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
     return true;
 }
 
-bool acquire_writable(buffer *b, PyObject *object, const char *name)
+bool check_writable(buffer *b, PyObject *object, const char *name)
 {
-    bool readonly;
+    const bool readonly = b->view.obj == NULL || b->view.readonly; /* the first: it is a bytes object */
 
-    if (!acquire_slowly(b, object, name))
-        return false;
-    readonly = b->view.readonly;
-    PyBuffer_Release(&b->view);
-    NO_BUFFER(*b);
     if (readonly) {
         PyErr_Format(PyExc_TypeError, "%s must be writable", name);
         return false;
     }
-    /* asked again, now for writing: some exporters keep account of it */
+    PyBuffer_Release(&b->view); /* and asked again, now for writing: some exporters keep account of it */
     return PyObject_GetBuffer(object, &b->view, PyBUF_FULL) == 0 && check_contiguous(b, name);
 }
 

@@ -79,8 +79,8 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
 /* A buffer of exactly `size` bytes, else `error`. */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
 
-/* A writable buffer, else TypeError. */
-bool acquire_writable(buffer *, PyObject *, const char *name);
+/* Of a buffer that was acquired: TypeError if it is not writable. */
+bool check_writable(buffer *, PyObject *, const char *name);
 
 /* ValueError if the buffer is not exactly that size. */
 bool check_size(const buffer *, const char *name, size_t size);
