@@ -7,11 +7,11 @@
 
 #include "kernel.h"
 
-#define MARK(name)                                                                                                   \
-    void name(void);                                                                                                 \
-    __attribute__((noinline)) void name(void)                                                                        \
-    {                                                                                                                \
-        __asm__ __volatile__("" : : : "memory");                                                                     \
+#define MARK(name)                                                                                           \
+    void name(void);                                                                                         \
+    __attribute__((noinline)) void name(void)                                                                \
+    {                                                                                                        \
+        __asm__ __volatile__("" : : : "memory");                                                             \
     }
 MARK(mark_begin)
 MARK(mark_end)

@@ -1,6 +1,6 @@
 /*
- * A plugin for qemu-user that writes what the guest executes: for each run of straight-line code the address of its first
- * instruction and how many there are, as two 64-bit words. qemu-aarch64 -plugin ./qemu_trace.so,to=FILE PROGRAM
+ * A plugin for qemu-user that writes what the guest executes: for each run of straight-line code the address of its
+ * first instruction and how many there are, as two 64-bit words. qemu-aarch64 -plugin ./qemu_trace.so,to=FILE PROGRAM
  */
 #include <stdint.h>
 #include <stdio.h>

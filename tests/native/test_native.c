@@ -361,8 +361,8 @@ static void test_chacha_lengths(void)
 
 static void test_chacha_alignment(void)
 {
-    static const size_t lengths[] = {1, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 385, 511, 512, 513, 639, 640, 641,
-                                     1300};
+    static const size_t lengths[] = {1,   63,  64,  65,  127, 128, 129, 255, 256, 257,
+                                     383, 385, 511, 512, 513, 639, 640, 641, 1300};
 
     for (size_t from = 0; from < 16; from++)
         for (size_t to = 0; to < 16; to++)
@@ -434,7 +434,8 @@ static void reference_block(uint32_t h[LIMBS], const uint32_t r[LIMBS], const ui
     reduce(h);
 }
 
-static void compare_blocks(const uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks, uint64_t top)
+static void compare_blocks(const uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks,
+                           uint64_t top)
 {
     uint64_t out[3] = {h[0], h[1], h[2]};
     uint32_t want[LIMBS], key[LIMBS], have[LIMBS];
@@ -545,8 +546,8 @@ static void test_aead(void)
             uint8_t again[16];
             chapoly_aead_encrypt(kernel, dst, again, key, nonce, nonce_size, aad, aad_len, dst, len);
             CHECK(memcmp(dst, cipher, len) == 0 && memcmp(again, tag, 16) == 0, "encrypt %zu in place", len);
-            CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len, dst, len) == CHAPOLY_OK &&
-                      memcmp(dst, source, len) == 0, "decrypt %zu in place", len);
+            CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len, dst, len) ==
+                      CHAPOLY_OK && memcmp(dst, source, len) == 0, "decrypt %zu in place", len);
             memset(dst, 0xa5, len);
             CHECK(chapoly_aead_decrypt(kernel, dst, tag, key, nonce, nonce_size, aad, aad_len, cipher, len) ==
                       CHAPOLY_OK && memcmp(dst, source, len) == 0, "decrypt %zu", len);

@@ -1,14 +1,17 @@
 /*
  * ChaCha (RFC 8439 2.3 and 2.4) for AArch64 with Advanced SIMD.
  *
- * A group is four consecutive blocks: vector i holds word i of each, one block per lane. One vector instruction takes
- * two cycles until its result can be used and current cores start two to four of them per cycle, so one group waits
- * for itself half of the time: long inputs run two groups side by side. The integer units would be idle meanwhile, so
- * they compute two more blocks, one after the other, at two scalar rounds per vector round: ten blocks per pass.
+ * A group is four consecutive blocks: vector i holds word i of each, one block per lane. A vector instruction takes two
+ * cycles until its result can be used and current cores start two to four of them per cycle, so one group spends much
+ * of its time waiting for itself: long inputs run two groups side by side. The integer units would be idle meanwhile,
+ * so they compute two more blocks, one after the other, at two scalar double rounds per vector double round: ten blocks
+ * per pass. Two groups take all 32 vector registers and spill a few words; a scalar block takes 16 of the 31 others.
+ *
+ * Cycles per byte from 4 to 16 KiB by llvm-mca and instructions per byte are in bench/neon_counts.json.
  */
 #include "../kernel.h"
 
-#if defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__)
+#if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
 
 #include <arm_neon.h>
 #include <string.h>
@@ -25,9 +28,9 @@ chapoly_chacha_xor_fn chapoly_chacha_xor_neon, chapoly_chacha_xor_portable;
 enum { BLOCK = CHAPOLY_BLOCK_SIZE, GROUP = 4 * BLOCK };
 
 /*
- * A double round (RFC 8439 2.3, inner_block) is eight steps of four independent a += b; d = (d ^ a) <<< n each: steps
- * 0-3 are the column round, 4-7 the diagonal round. In step k, word i of the row `ROW_A` and so on, with the rows
- * of the diagonal round turned by their own number.
+ * A double round (RFC 8439 2.3.1, inner_block) is eight steps, the column round 0-3 and the diagonal round 4-7. A step
+ * does a += b; d = (d ^ a) <<< n for all four quarter rounds: in even steps a, b, d are of the rows 0, 1, 3, in odd
+ * ones of 2, 3, 1. In the diagonal round quarter round i takes word i + row of each row.
  */
 #define ROW_A(k) ((k) & 1 ? 2 : 0)
 #define ROW_B(k) ((k) & 1 ? 3 : 1)
@@ -71,7 +74,8 @@ INLINE void scalar_step(uint32_t x[16], int k) /* k modulo 8 */
     }
 }
 
-INLINE void two_steps(uint32x4_t x[16], int k, uint8x16_t left8, uint32_t s[16], int scalar_k, const int scalar)
+/* Two steps of a group, and beside them two of a scalar block. */
+INLINE void two_steps(uint32x4_t x[16], int k, uint8x16_t left8, uint32_t s[16], int scalar_k, const bool scalar)
 {
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
@@ -134,11 +138,11 @@ INLINE void scalar_finish(uint8_t *dst, const uint8_t *src, const uint32_t x[16]
 }
 
 /*
- * 4 * groups blocks in vectors and 2 * pair blocks in scalars, from state[12] on. In the first half of the vector
- * rounds the first scalar block goes through all of its rounds, in the second half the second.
+ * 4 * groups blocks in vectors, followed by two in scalars if `pair`, from block state[12] on. While the vectors go
+ * through the first half of their rounds the first scalar block goes through all of its own, then the second.
  */
 INLINE void blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int groups,
-                   const int pair)
+                   const bool pair)
 {
     static const uint8_t left8_bytes[16] = {3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14};
     const uint8x16_t left8 = vld1q_u8(left8_bytes);
@@ -177,17 +181,17 @@ INLINE void blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], u
 
 NOINLINE void blocks10(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
 {
-    blocks(dst, src, state, rounds, 2, 1);
+    blocks(dst, src, state, rounds, 2, true);
 }
 
 NOINLINE void blocks6(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
 {
-    blocks(dst, src, state, rounds, 1, 1);
+    blocks(dst, src, state, rounds, 1, true);
 }
 
 NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
 {
-    blocks(dst, src, state, rounds, 1, 0);
+    blocks(dst, src, state, rounds, 1, false);
 }
 
 void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)

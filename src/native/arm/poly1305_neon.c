@@ -19,13 +19,23 @@
 
 chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks_portable;
 
+/* Moving multiplications apart before registers are allocated costs gcc dozens of copies. */
+#ifndef __clang__
+#pragma GCC optimize("no-schedule-insns")
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 #define MASK UINT32_C(0x3ffffff) /* 26 bits */
 
 enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 
-/* The fewest blocks for which setting up the powers is worth it. */
-enum { CROSSOVER = 24 };
+/*
+ * The fewest blocks for which setting up the powers is worth it:
+ * bench/neon_counts --algorithms poly1305 --sizes 256 272 288 304 320 336 352 368 384 --define CROSSOVER=10
+ */
+#ifndef CROSSOVER
+#define CROSSOVER 20
+#endif
 
 /*
  * requires  w[2] <= 4
@@ -75,9 +85,11 @@ static void add_limbs(uint64_t h[3], const uint32_t limb[5])
     h[2] += h[1] < q;
 }
 
-/* x R^k in the lane numbering below: p[k] = limbs 0-3 of R^(k+1), s[k] = limb 4 and then five times limbs 1-3. */
+/* The factors of MULTIPLY below: row k is for R^(k+1). */
 struct powers {
-    uint32_t p[PAIRS][4], s[PAIRS][4], s4[PAIRS]; /* s4[k] = five times limb 4 */
+    uint32_t p[PAIRS][4]; /* limbs 0-3 */
+    uint32_t q[PAIRS][4]; /* limb 4, then five times limbs 1-3 */
+    uint32_t f[PAIRS];    /* five times limb 4 */
 };
 
 /* R = r^2, R^2, ... */
@@ -90,35 +102,37 @@ static void raise(struct powers *powers, const uint64_t r[2])
     for (int k = 0; k < PAIRS; k++) {
         chapoly_poly1305_blocks_portable(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
         split(limb, power);
-        for (int i = 0; i < 4; i++)
+        powers->p[k][0] = limb[0];
+        powers->q[k][0] = limb[4];
+        for (int i = 1; i < 4; i++) {
             powers->p[k][i] = limb[i];
-        powers->s[k][0] = limb[4];
-        for (int i = 1; i < 4; i++)
-            powers->s[k][i] = 5 * limb[i];
-        powers->s4[k] = 5 * limb[4];
+            powers->q[k][i] = 5 * limb[i];
+        }
+        powers->f[k] = 5 * limb[4];
     }
     chapoly_wipe(power, sizeof power);
     chapoly_wipe(limb, sizeof limb);
 }
 
 /*
- * d += x * R^(k+1) in both lanes, where `mul` is vmlal_laneq_u32 or its like on the upper half of x:
- * the sum of x_i p_j over i + j = n, and of x_i s_j over i + j = n + 5 (2^130 = 5 mod p, s_j = 5 p_j).
+ * d += x * R^(k+1) in both lanes, where `mul` is vmlal_laneq_u32, or vmlal_high_laneq_u32 for the upper half of x:
+ * the sum of x_i p_j over i + j = n, and of x_i 5 p_j over i + j = n + 5, since 2^130 = 5 (mod p). Three vectors hold
+ * the factors: p limbs 0-3; q limb 4, then five times limbs 1-3; in lane k of f five times limb 4.
  *
- * requires  x[i] < 2^26 + 2^20; p_j < 2^26 + 2^24, so s_j < 1.25 * 5 * 2^26
- * ensures   d[n] grows by less than (2^26 + 2^20) * 1.25 * (1 + 4 * 5) * 2^26 < 1.02 * 26.25 * 2^52 < 2^57
+ * requires  x[i] < 2^27; limbs 0-3 of R^(k+1) < 2^26, limb 4 < 1.25 * 2^26
+ * ensures   d[n] grows by less than 2^27 * 1.25 * (1 + 4 * 5) * 2^26 = 26.25 * 2^53 < 2^57.8
  */
-#define MULTIPLY(d, mul, x, p, s, s4, k)                                                                             \
-    d[0] = mul(d[0], x[0], p, 0), d[1] = mul(d[1], x[0], p, 1), d[2] = mul(d[2], x[0], p, 2),                        \
-    d[3] = mul(d[3], x[0], p, 3), d[4] = mul(d[4], x[0], s, 0),                                                      \
-    d[0] = mul(d[0], x[1], s4, k), d[1] = mul(d[1], x[1], p, 0), d[2] = mul(d[2], x[1], p, 1),                       \
-    d[3] = mul(d[3], x[1], p, 2), d[4] = mul(d[4], x[1], p, 3),                                                      \
-    d[0] = mul(d[0], x[2], s, 3), d[1] = mul(d[1], x[2], s4, k), d[2] = mul(d[2], x[2], p, 0),                       \
-    d[3] = mul(d[3], x[2], p, 1), d[4] = mul(d[4], x[2], p, 2),                                                      \
-    d[0] = mul(d[0], x[3], s, 2), d[1] = mul(d[1], x[3], s, 3), d[2] = mul(d[2], x[3], s4, k),                       \
-    d[3] = mul(d[3], x[3], p, 0), d[4] = mul(d[4], x[3], p, 1),                                                      \
-    d[0] = mul(d[0], x[4], s, 1), d[1] = mul(d[1], x[4], s, 2), d[2] = mul(d[2], x[4], s, 3),                        \
-    d[3] = mul(d[3], x[4], s4, k), d[4] = mul(d[4], x[4], p, 0)
+#define MULTIPLY(d, mul, x, p, q, f, k)                                                                      \
+    d[0] = mul(d[0], x[0], p, 0), d[0] = mul(d[0], x[1], f, k), d[0] = mul(d[0], x[2], q, 3),                \
+        d[0] = mul(d[0], x[3], q, 2), d[0] = mul(d[0], x[4], q, 1),                                          \
+    d[1] = mul(d[1], x[0], p, 1), d[1] = mul(d[1], x[1], p, 0), d[1] = mul(d[1], x[2], f, k),                \
+        d[1] = mul(d[1], x[3], q, 3), d[1] = mul(d[1], x[4], q, 2),                                          \
+    d[2] = mul(d[2], x[0], p, 2), d[2] = mul(d[2], x[1], p, 1), d[2] = mul(d[2], x[2], p, 0),                \
+        d[2] = mul(d[2], x[3], f, k), d[2] = mul(d[2], x[4], q, 3),                                          \
+    d[3] = mul(d[3], x[0], p, 3), d[3] = mul(d[3], x[1], p, 2), d[3] = mul(d[3], x[2], p, 1),                \
+        d[3] = mul(d[3], x[3], p, 0), d[3] = mul(d[3], x[4], f, k),                                          \
+    d[4] = mul(d[4], x[0], q, 0), d[4] = mul(d[4], x[1], p, 3), d[4] = mul(d[4], x[2], p, 2),                \
+        d[4] = mul(d[4], x[3], p, 1), d[4] = mul(d[4], x[4], p, 0)
 
 /*
  * Four blocks as limbs, one block per lane, with 2^128 added.
@@ -138,7 +152,7 @@ INLINE void load4(uint32x4_t m[5], const uint8_t *message)
 
 /*
  * requires  d[i] < 2^60
- * ensures   h[0], h[2], h[3] < 2^26; h[1] < 2^26 + 2^12, h[4] < 2^26 + 2^9; same value mod p
+ * ensures   h[0], h[2], h[3] < 2^26; h[1] < 2^26 + 2^11; h[4] < 2^26 + 2^10; same value mod p
  */
 INLINE void carry(uint32x2_t h[5], uint64x2_t d[5])
 {
@@ -187,35 +201,35 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     split(even, h);
     split(odd, block0);
     for (int i = 0; i < 5; i++)
-        even[i] += odd[i]; /* < 2^27, in limb 4 < 2^27 */
+        even[i] += odd[i]; /* < 2^27; limb 4 < (2^26 + 2^24) + 2^25 */
     split(odd, block1);
     for (int i = 0; i < 5; i++)
         a[i] = vcreate_u32(even[i] | (uint64_t)odd[i] << 32);
     message += 32;
 
-    const uint32x4_t p1 = vld1q_u32(powers.p[0]), s1 = vld1q_u32(powers.s[0]);
-    const uint32x4_t p2 = vld1q_u32(powers.p[1]), s2 = vld1q_u32(powers.s[1]);
-    const uint32x4_t p3 = vld1q_u32(powers.p[2]), s3 = vld1q_u32(powers.s[2]);
-    const uint32x4_t p4 = vld1q_u32(powers.p[3]), s4 = vld1q_u32(powers.s[3]);
-    const uint32x4_t fives = vld1q_u32(powers.s4);
+    const uint32x4_t p1 = vld1q_u32(powers.p[0]), q1 = vld1q_u32(powers.q[0]);
+    const uint32x4_t p2 = vld1q_u32(powers.p[1]), q2 = vld1q_u32(powers.q[1]);
+    const uint32x4_t p3 = vld1q_u32(powers.p[2]), q3 = vld1q_u32(powers.q[2]);
+    const uint32x4_t p4 = vld1q_u32(powers.p[3]), q4 = vld1q_u32(powers.q[3]);
+    const uint32x4_t f = vld1q_u32(powers.f);
     for (size_t n = (blocks - first - 2) / (2 * PAIRS); n > 0; n--, message += 32 * PAIRS) {
         uint64x2_t d[5];
         uint32x4_t m[5];
-        uint32x2_t m0[5];
+        uint32x2_t low[5];
 
         load4(m, message + 64);
         for (int i = 0; i < 5; i++) {
-            m0[i] = vget_low_u32(m[i]);
+            low[i] = vget_low_u32(m[i]);
             d[i] = vmovl_high_u32(m[i]);
         }
-        MULTIPLY(d, vmlal_laneq_u32, m0, p1, s1, fives, 0);
+        MULTIPLY(d, vmlal_laneq_u32, low, p1, q1, f, 0);
         load4(m, message);
         for (int i = 0; i < 5; i++)
-            m0[i] = vget_low_u32(m[i]);
-        MULTIPLY(d, vmlal_laneq_u32, m0, p3, s3, fives, 2);
-        MULTIPLY(d, vmlal_high_laneq_u32, m, p2, s2, fives, 1);
-        MULTIPLY(d, vmlal_laneq_u32, a, p4, s4, fives, 3);
-        carry(a, d);
+            low[i] = vget_low_u32(m[i]);
+        MULTIPLY(d, vmlal_laneq_u32, low, p3, q3, f, 2);
+        MULTIPLY(d, vmlal_high_laneq_u32, m, p2, q2, f, 1);
+        MULTIPLY(d, vmlal_laneq_u32, a, p4, q4, f, 3); /* last, as only this waits for the carry before */
+        carry(a, d); /* d[i] < 2^26 + 4 * 26.25 * 2^53 < 2^60 */
     }
 
     /* h = (lane 0 * r + lane 1) * r */
