@@ -10,15 +10,7 @@ import chapoly
 import chapoly.testing
 
 NATIVE_KERNELS = [name for name in chapoly.kernels() if name != "pure"]
-
-# The fixtures below hold no state, so hypothesis may reuse one for all of its examples.
-hypothesis.settings.register_profile(
-    "chapoly",
-    deadline=None,
-    database=None,
-    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture, hypothesis.HealthCheck.too_slow],
-)
-hypothesis.settings.load_profile("chapoly")
+NO_NATIVE = pytest.param("", marks=pytest.mark.skip(reason="this installation has no native module"))
 
 
 @pytest.fixture(params=chapoly.kernels())
@@ -28,10 +20,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
         yield chapoly
 
 
-@pytest.fixture(
-    params=NATIVE_KERNELS
-    or [pytest.param("", marks=pytest.mark.skip(reason="this installation has no native module"))]
-)
+@pytest.fixture(params=NATIVE_KERNELS or [NO_NATIVE])
 def native_api(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
     """The same with the native kernels alone, for what is compared with pure or only true of C."""
     with chapoly.testing.use_kernel(request.param):
@@ -42,8 +31,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--pure-vectors-only",
         action="store_true",
-        help="run only the vectors on the pure implementation, for emulated machines where it is slow",
+        help="for emulated machines, where Python is slow: run only the vectors on the pure implementation, "
+        "and fewer random examples",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.register_profile(
+        "chapoly",
+        deadline=None,
+        database=None,
+        max_examples=20 if config.getoption("--pure-vectors-only") else 100,
+        # The fixtures here hold no state, so that all examples may share one.
+        suppress_health_check=[
+            hypothesis.HealthCheck.function_scoped_fixture,
+            hypothesis.HealthCheck.too_slow,
+        ],
+    )
+    hypothesis.settings.load_profile("chapoly")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
