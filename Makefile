@@ -21,7 +21,7 @@ demo: .venv/installed
 	$(python) scripts/demo.py
 
 test: .venv/installed test-c
-	$(python) -m pytest $(PYTEST_ARGS)
+	$(python) -m pytest -n auto $(PYTEST_ARGS)
 
 # The C tests need no Python; they run on every kernel of this CPU.
 test-c: .venv/tools
@@ -40,7 +40,7 @@ lint: .venv/installed
 	cd .venv && bin/python -m mypy.stubtest chapoly._native
 
 test-builds: .venv/tools
-	$(python) -m pytest -q tests/builds
+	$(python) -m pytest -q -n auto tests/builds
 
 sanitize: .venv/tools
 	scripts/sanitize
