@@ -482,6 +482,18 @@ static void test_poly1305_blocks(void)
             }
         }
     }
+    /* r = 1: the sums of the even and of the odd blocks are both near 2^129 + 2^127, and added to each other the carry
+       of folding what lies at 2^130 goes through all lower 128 bits. */
+    for (size_t blocks = 26; blocks <= 90; blocks += 16)
+        for (int step = 0; step < 128; step++) {
+            memset(target, 0, 16 * blocks);
+            memset(target, 0xff, 64);
+            target[32] = (uint8_t)(2 * step), target[48] = (uint8_t)(2 * step + 1);
+            target[47] = target[63] = 0x7f;
+            compare_blocks(accumulators[0], keys[2], target, blocks, 1);
+            target[48]--;
+            compare_blocks(accumulators[0], keys[2], target, blocks, 1);
+        }
     for (size_t offset = 0; offset < 16; offset++) {
         const uint64_t h[3] = {random64(), random64(), 4};
         random_bytes(target + offset, 16 * 90);
