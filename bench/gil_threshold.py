@@ -3,9 +3,8 @@
     python -m pip install .
     python bench/gil_threshold.py
 
-ctypes calls a C function with the GIL held (PyDLL) and released (CDLL), and the difference is the cost; the
-step that encrypt shows at the threshold confirms it. Of many short batches, taken in turn, the best counts,
-since whatever else runs only ever makes a batch slower.
+ctypes calls a C function with the GIL held (PyDLL) and released (CDLL), and the difference is the cost. Of
+many short batches, taken in turn, the best counts, since whatever else runs only ever makes a batch slower.
 """
 
 import ctypes
@@ -20,9 +19,8 @@ import chapoly
 from chapoly.testing import use_kernel
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
-THRESHOLD = 2048  # GIL_THRESHOLD as it is
 FEW = 0.03  # the share of a call's time that may go into the GIL
-NONCES = [i.to_bytes(12, "little") for i in range(256)]
+NONCES = [i.to_bytes(12, "little") for i in range(64)]
 
 
 def best(*calls: tuple[Callable[..., object], Sequence[tuple[Any, ...]]], rounds: int = 500) -> list[float]:
@@ -37,9 +35,9 @@ def best(*calls: tuple[Callable[..., object], Sequence[tuple[Any, ...]]], rounds
 
 
 def encryption(size: int) -> tuple[Callable[..., object], list[tuple[bytes, bytes]]]:
-    """Encryption of this many bytes, under 64 nonces."""
+    """Encryption of this many bytes, under each nonce."""
     data = bytes(size)
-    return chapoly.ChaCha20Poly1305(bytes(32)).encrypt, [(nonce, data) for nonce in NONCES[:64]]
+    return chapoly.ChaCha20Poly1305(bytes(32)).encrypt, [(nonce, data) for nonce in NONCES]
 
 
 def main() -> None:
@@ -52,14 +50,11 @@ def main() -> None:
     for kernel in chapoly.kernels()[:-1]:
         with use_kernel(kernel):
             seconds = best(*map(encryption, SIZES))
-            before, last, first = best(*map(encryption, (THRESHOLD - 128, THRESHOLD - 64, THRESHOLD)))
         print(f"\n{kernel}: encrypt")
         for size, each in zip(SIZES, seconds, strict=True):
             print(f"{size:8} bytes {each * 1e9:8.0f} ns   share {cost / each:6.1%}")
         enough = [size for size, each in zip(SIZES, seconds, strict=True) if cost / each < FEW]
         print(f"under {FEW:.0%} from {min(enough, default='beyond these')} bytes on")
-        step = (first - last) - (last - before)  # what 64 bytes more cost there, beyond what they cost before
-        print(f"step at {THRESHOLD} bytes: {step * 1e9:.0f} ns")
 
 
 if __name__ == "__main__":
