@@ -1,5 +1,5 @@
 /*
- * Calls each kernel function once per size between two marks, which neon_counts looks for in the trace.
+ * Calls each kernel function once per size between two marks, which neon_counts.py looks for in the trace.
  * neon_counts chacha|poly1305 KERNEL SIZE...
  */
 #include <stdlib.h>

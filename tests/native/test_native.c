@@ -594,10 +594,52 @@ static void test_aead(void)
     }
 }
 
+/* ---- What is the same for all kernels. ---- */
+
+static void test_choice(void)
+{
+    const chapoly_kernel *first = NULL, *last = NULL;
+    bool present;
+
+    for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++) {
+        last = chapoly_kernel_at(i);
+        if (first == NULL && chapoly_kernel_obstacle(last) == NULL)
+            first = last;
+        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks),
+              "%s lacks a function", chapoly_kernel_name(last));
+    }
+    CHECK(strcmp(chapoly_kernel_name(last), "portable") == 0 && chapoly_kernel_obstacle(last) == NULL,
+          "the last kernel runs everywhere");
+    CHECK(chapoly_kernel_chosen() == first, "at first the fastest is chosen");
+    chapoly_kernel_choose(last);
+    CHECK(chapoly_kernel_chosen() == last, "a choice");
+    chapoly_kernel_choose(first);
+    for (size_t i = 0; chapoly_cpu_feature(i, &present) != NULL; i++)
+        printf("CPU feature %s: %s\n", chapoly_cpu_feature(i, &present), present ? "yes" : "no");
+}
+
+static void test_left(void)
+{
+    const uint8_t zeros[32] = {0};
+    chapoly_chacha chacha, legacy;
+
+    chapoly_chacha20_init(&chacha, zeros, zeros, 20);
+    chapoly_chacha20_legacy_init(&legacy, zeros, zeros, 20);
+    CHECK(chapoly_chacha_left(&chacha, 0, 0) == UINT64_C(1) << 38, "all of it");
+    CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 0) == 64, "the last block");
+    CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 63) == 1, "the last byte");
+    CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 64) == 0, "nothing");
+    CHECK(chapoly_chacha_left(&legacy, 0, 0) == UINT64_MAX, "more than a number holds");
+    CHECK(chapoly_chacha_left(&legacy, UINT64_MAX - 2, 10) == 3 * 64 - 10, "two blocks and a part");
+    CHECK(chapoly_chacha_left(&legacy, UINT64_MAX, 64) == 0, "nothing");
+}
+
 int main(void)
 {
     source = guarded_area(), target = guarded_area(), expected = guarded_area();
     random_bytes(source, AREA);
+    test_choice();
+    test_left();
     test_tag_equal();
     for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++) {
         kernel = chapoly_kernel_at(i);

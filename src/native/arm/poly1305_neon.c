@@ -31,7 +31,7 @@ enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 
 /*
  * The fewest blocks for which setting up the powers is worth it:
- * bench/neon_counts --algorithms poly1305 --sizes 256 272 288 304 320 336 352 368 384 --define CROSSOVER=10
+ * bench/neon_counts.py --algorithms poly1305 --sizes 256 272 288 304 320 336 352 368 384 --define CROSSOVER=10
  */
 #ifndef CROSSOVER
 #define CROSSOVER 20
