@@ -4,9 +4,9 @@
  * A position is a block and an offset in it, 0..63; only the very end is offset 64 of the last block. No keystream is
  * kept between calls: a block that was begun is computed again.
  */
-#include <stdatomic.h>
+#include "binding.h" /* first: Python.h decides what the system's headers offer */
 
-#include "binding.h"
+#include <stdatomic.h>
 
 typedef struct {
     PyObject_HEAD
