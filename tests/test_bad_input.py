@@ -10,11 +10,7 @@ from entries import (
     AEADS,
     DATA,
     ENTRIES,
-    N12,
-    N24,
-    NONCE_SIZES,
     STREAMS,
-    K,
     entry,
     having,
     make,
@@ -22,7 +18,7 @@ from entries import (
 )
 
 BYTES = ("key", "nonce", "nonce16", "data", "associated_data", "message", "tag")
-CIPHERS = [("chacha20.cipher", N12), ("xchacha20.cipher", N24)]
+CIPHERS = ["chacha20.cipher", "xchacha20.cipher"]
 
 
 def call(api: ModuleType, name: str, **changed: Any) -> Any:
@@ -149,7 +145,7 @@ def test_an_aead_message_beyond_the_limit(api: ModuleType, owner: str, method: s
         call(api, f"{owner}.{method}", data=claiming(most), associated_data="text")
 
 
-@pytest.mark.parametrize("name", [name for name, _ in CIPHERS])
+@pytest.mark.parametrize("name", CIPHERS)
 def test_more_data_than_counters(api: ModuleType, name: str) -> None:
     for counter in (0, 1, 2**31):
         left = 2**38 - 64 * counter
@@ -180,99 +176,100 @@ def test_more_data_than_the_stream_has_left(api: ModuleType, name: str) -> None:
 
 # ---- Outputs. `into` is cipher(out=...) or update_into, so that every promise holds for both. ----
 
-OUTPUTS = [*CIPHERS, *((name, bytes(NONCE_SIZES[name])) for name in STREAMS)]
+OUTPUTS = [*CIPHERS, *STREAMS]
 
 
-def into(api: ModuleType, name: str, nonce: Any, data: Any, out: Any, key: Any = K) -> Any:
+def into(api: ModuleType, name: str, data: Any, out: Any, **inputs: Any) -> Any:
     if name in STREAMS:
-        return getattr(api, name)(key, nonce).update_into(data, out)
-    return entry(api, name)(key, 0, nonce, data, out=out)
+        return make(api, name, **inputs).update_into(data, out)
+    return entry(api, name)(**ENTRIES[name] | {"data": data, "out": out} | inputs)
+
+
+def enciphered(api: ModuleType, name: str, data: bytes, **inputs: Any) -> bytes:
+    out = bytearray(len(data))
+    into(api, name, data, out, **inputs)
+    return bytes(out)
 
 
 def word(name: str) -> str:
     return "buf" if name in STREAMS else "out"
 
 
-@pytest.mark.parametrize(("name", "nonce"), OUTPUTS)
-def test_outputs_of_the_wrong_size(api: ModuleType, name: str, nonce: bytes) -> None:
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_of_the_wrong_size(api: ModuleType, name: str) -> None:
     for n in (0, 1, len(DATA) - 1, len(DATA) + 1, 1000):
         out = bytearray(b"\x55" * n)
         with refuses(ValueError, f"{word(name)} must be {len(DATA)} bytes, got {n}"):
-            into(api, name, nonce, DATA, out)
+            into(api, name, DATA, out)
         assert out == b"\x55" * n
 
 
-@pytest.mark.parametrize(("name", "nonce"), OUTPUTS)
-def test_outputs_that_cannot_be_written(api: ModuleType, name: str, nonce: bytes) -> None:
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_that_cannot_be_written(api: ModuleType, name: str) -> None:
     out = bytes(b"\x55" * len(DATA))
     for read_only in (out, memoryview(bytearray(out)).toreadonly()):
         with refuses(TypeError, f"{word(name)} must be writable"):
-            into(api, name, nonce, DATA, read_only)
+            into(api, name, DATA, read_only)
     assert out == b"\x55" * len(DATA)
 
 
-@pytest.mark.parametrize(("name", "nonce"), OUTPUTS)
-def test_outputs_that_are_no_buffer(api: ModuleType, name: str, nonce: bytes) -> None:
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_that_are_no_buffer(api: ModuleType, name: str) -> None:
     for wrong in ("text", 5, 1.5, [], object()):
         with refuses(TypeError, f"{word(name)} must be bytes-like, not {type(wrong).__name__}"):
-            into(api, name, nonce, DATA, wrong)
+            into(api, name, DATA, wrong)
     gaps = memoryview(bytearray(2 * len(DATA)))[::2]
     with refuses(BufferError, f"{word(name)} must be C-contiguous"):
-        into(api, name, nonce, DATA, gaps)
+        into(api, name, DATA, gaps)
     assert not any(gaps.obj)
 
 
-@pytest.mark.parametrize(("name", "nonce"), OUTPUTS)
-def test_an_output_overlapping_the_data(api: ModuleType, name: str, nonce: bytes) -> None:
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_an_output_overlapping_the_data(api: ModuleType, name: str) -> None:
     for n in (1, 2, 64, 200):
         memory = bytearray(i % 251 for i in range(3 * n))
         before, view = bytes(memory), memoryview(memory)
+        expected = enciphered(api, name, before[n : 2 * n])
         for shift in range(-n, n + 1):
             data, out = view[n : 2 * n], view[n + shift : 2 * n + shift]
             if 0 < abs(shift) < n:
                 with refuses(ValueError, f"{word(name)} overlaps data"):
-                    into(api, name, nonce, data, out)
+                    into(api, name, data, out)
             else:  # in place, or side by side
-                expected = entry_result(api, name, nonce, bytes(data))
-                assert into(api, name, nonce, data, out) == n
+                assert into(api, name, data, out) == n
                 assert out == expected
                 memory[:] = before
             assert memory == before
 
 
-def entry_result(api: ModuleType, name: str, nonce: bytes, data: bytes) -> bytes:
-    out = bytearray(len(data))
-    into(api, name, nonce, data, out)
-    return bytes(out)
-
-
-@pytest.mark.parametrize(("name", "nonce"), CIPHERS)
+@pytest.mark.parametrize("name", CIPHERS)
 @pytest.mark.parametrize("secret", ["key", "nonce"])
-def test_an_output_overlapping_key_or_nonce(api: ModuleType, name: str, nonce: bytes, secret: str) -> None:
-    size, n = {"key": 32, "nonce": len(nonce)}[secret], 40
-    memory = bytearray(range(n + size + n))
+def test_an_output_overlapping_key_or_nonce(api: ModuleType, name: str, secret: str) -> None:
+    size, n = len(ENTRIES[name][secret]), 40
+    memory, data = bytearray(range(n + size + n)), DATA[:1] * n
     before, view = bytes(memory), memoryview(memory)
-    inputs = {"key": K, "nonce": nonce} | {secret: view[n : n + size]}
-    expected = entry_result(api, name, bytes(inputs["nonce"]), DATA[:1] * n) if secret == "nonce" else None
+    inputs = {secret: view[n : n + size]}
+    expected = enciphered(api, name, data, **{secret: before[n : n + size]})
     for start in range(n + size + 1):
         out = view[start : start + n]
         if 0 < start < n + size:
             with refuses(ValueError, f"out overlaps {secret}"):
-                into(api, name, inputs["nonce"], DATA[:1] * n, out, inputs["key"])
+                into(api, name, data, out, **inputs)
         else:
-            into(api, name, inputs["nonce"], DATA[:1] * n, out, inputs["key"])
-            assert expected is None or out == expected
+            assert into(api, name, data, out, **inputs) == n
+            assert out == expected
             memory[:] = before
         assert memory == before
 
 
-@pytest.mark.parametrize(("name", "nonce"), OUTPUTS)
-def test_empty_buffers_overlap_nothing(api: ModuleType, name: str, nonce: bytes) -> None:
-    memory = bytearray(K + nonce + DATA)
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_empty_buffers_overlap_nothing(api: ModuleType, name: str) -> None:
+    key, nonce = ENTRIES[name]["key"], ENTRIES[name]["nonce"]
+    memory = bytearray(key + nonce + DATA)
     before, view = bytes(memory), memoryview(memory)
     for at in range(len(memory)):
-        inside = view[at:at]
-        assert into(api, name, view[32 : 32 + len(nonce)], view[3:3], inside, view[:32]) == 0
+        inputs = {"key": view[:32], "nonce": view[32 : 32 + len(nonce)]}
+        assert into(api, name, view[3:3], view[at:at], **inputs) == 0
     assert memory == before
 
 
