@@ -207,7 +207,7 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
         chapoly_chacha_xor_portable(dst, src, len, at, rounds);
     } else {
         const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : 4) * BLOCK;
-        uint8_t buffer[10 * BLOCK];
+        _Alignas(BLOCK) uint8_t buffer[10 * BLOCK];
         const bool partial = len < size;
         uint8_t *const out = partial ? buffer : dst;
 
