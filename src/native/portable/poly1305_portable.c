@@ -2,10 +2,11 @@
  * Poly1305 blocks in portable C11: RFC 8439 2.5.1, for any byte order.
  *
  * With 128-bit products (gcc and clang on 64-bit machines) the accumulator stays in its 64-bit words; elsewhere, or
- * with CHAPOLY_LIMBS_26, it is split into five limbs of 26 bits. Both use 2^130 = 5 (mod p), p = 2^130 - 5.
+ * with CHAPOLY_LIMBS_26, it is split into five limbs of 26 bits (limbs26.h). Both use 2^130 = 5 (mod p), p = 2^130 - 5.
  */
 #include "../bytes.h"
 #include "../kernel.h"
+#include "../limbs26.h"
 
 chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable;
 
@@ -58,18 +59,6 @@ void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const 
 
 #else
 
-#define MASK UINT32_C(0x3ffffff) /* 26 bits */
-
-/* The 26 bits from bit `from` of the 130-bit number w[0] + 2^64 w[1] + 2^128 w[2]; the last limb holds all that is left. */
-static void split(uint32_t limb[5], uint64_t w0, uint64_t w1, uint64_t w2)
-{
-    limb[0] = (uint32_t)w0 & MASK;
-    limb[1] = (uint32_t)(w0 >> 26) & MASK;
-    limb[2] = (uint32_t)(w0 >> 52 | w1 << 12) & MASK;
-    limb[3] = (uint32_t)(w1 >> 14) & MASK;
-    limb[4] = (uint32_t)(w1 >> 40 | w2 << 24);
-}
-
 /*
  * With limbs h_i, r_j of 26 bits: h * r = sum h_i r_j 2^(26 (i + j)), and for i + j >= 5 the factor 2^130 is 5 (mod p):
  * s_j = 5 r_j.
@@ -79,13 +68,14 @@ void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const 
 {
     uint32_t a[5], m[5], k[5];
 
-    split(a, h[0], h[1], h[2]); /* a0..a3 < 2^26; a4 < 2^26 + 2^24, since h[2] <= 4 */
-    split(k, r[0], r[1], 0);    /* clamped: k0..k3 < 2^26, k4 < 2^20 */
+    chapoly_split(a, h); /* a0..a3 < 2^26; a4 < 2^26 + 2^24, since h[2] <= 4 */
+    chapoly_split(k, (const uint64_t[3]){r[0], r[1], 0}); /* clamped: k0..k3 < 2^26, k4 < 2^20 */
     const uint64_t r0 = k[0], r1 = k[1], r2 = k[2], r3 = k[3], r4 = k[4];
     const uint64_t s1 = 5 * r1, s2 = 5 * r2, s3 = 5 * r3, s4 = 5 * r4; /* s1..s3 < 5 * 2^26, s4 < 5 * 2^20 */
 
     for (; blocks > 0; blocks--, message += 16) {
-        split(m, chapoly_load64(message), chapoly_load64(message + 8), top); /* m0..m3 < 2^26, m4 < 2^25 */
+        const uint64_t block[3] = {chapoly_load64(message), chapoly_load64(message + 8), top};
+        chapoly_split(m, block); /* m0..m3 < 2^26, m4 < 2^25 */
         /* a0, a2..a4 < 2^27; a1 < 2^27 + 2^9 + 1 */
         for (int i = 0; i < 5; i++)
             a[i] += m[i];
@@ -99,23 +89,17 @@ void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const 
         uint64_t d4 = a0 * r4 + a1 * r3 + a2 * r2 + a3 * r1 + a4 * r0;
 
         /* carries < 2^58 / 2^26 = 2^32, the last times 5 < 2^35 */
-        d1 += d0 >> 26, a[0] = (uint32_t)d0 & MASK;
-        d2 += d1 >> 26, a[1] = (uint32_t)d1 & MASK;
-        d3 += d2 >> 26, a[2] = (uint32_t)d2 & MASK;
-        d4 += d3 >> 26, a[3] = (uint32_t)d3 & MASK;
-        d0 = a[0] + 5 * (d4 >> 26), a[4] = (uint32_t)d4 & MASK;
-        a[0] = (uint32_t)d0 & MASK;
+        d1 += d0 >> 26, a[0] = (uint32_t)d0 & LIMB_MASK;
+        d2 += d1 >> 26, a[1] = (uint32_t)d1 & LIMB_MASK;
+        d3 += d2 >> 26, a[2] = (uint32_t)d2 & LIMB_MASK;
+        d4 += d3 >> 26, a[3] = (uint32_t)d3 & LIMB_MASK;
+        d0 = a[0] + 5 * (d4 >> 26), a[4] = (uint32_t)d4 & LIMB_MASK;
+        a[0] = (uint32_t)d0 & LIMB_MASK;
         a[1] += (uint32_t)(d0 >> 26); /* < 2^26 + 2^9 + 1; all others < 2^26 */
     }
 
-    /* One pass of carries makes limbs 0..3 disjoint bits; a4 < 2^26 + 2^24, so h[2] = a4 >> 24 <= 4. */
-    for (int i = 0; i < 4; i++) {
-        a[i + 1] += a[i] >> 26;
-        a[i] &= MASK;
-    }
-    h[0] = a[0] | (uint64_t)a[1] << 26 | (uint64_t)a[2] << 52;
-    h[1] = (uint64_t)a[2] >> 12 | (uint64_t)a[3] << 14 | (uint64_t)a[4] << 40;
-    h[2] = (uint64_t)a[4] >> 24;
+    h[0] = h[1] = h[2] = 0;
+    chapoly_add_limbs(h, a);
 
     chapoly_wipe(a, sizeof a);
     chapoly_wipe(m, sizeof m);
