@@ -181,23 +181,25 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
     return true;
 }
 
-bool check_writable(buffer *b, PyObject *object, const char *name)
+bool acquire_output(buffer *b, PyObject *object, const char *name)
 {
-    const bool readonly = b->view.obj == NULL || b->view.readonly; /* the first: it is a bytes object */
-
-    if (readonly) {
-        PyErr_Format(PyExc_TypeError, "%s must be writable", name);
+    if (PyObject_CheckBuffer(object) && PyObject_GetBuffer(object, &b->view, PyBUF_FULL) == 0)
+        return check_contiguous(b, name);
+    PyErr_Clear(); /* read-only ones may say so in several ways: check_output says it in ours */
+    if (!acquire_slowly(b, object, name))
         return false;
-    }
-    PyBuffer_Release(&b->view); /* and asked again, now for writing: some exporters keep account of it */
-    return PyObject_GetBuffer(object, &b->view, PyBUF_FULL) == 0 && check_contiguous(b, name);
+    b->view.readonly = 1;
+    return true;
 }
 
-bool check_size(const buffer *b, const char *name, size_t size)
+bool check_output(const buffer *b, const char *name, size_t size)
 {
-    if (b->size == size)
+    if (b->view.readonly)
+        PyErr_Format(PyExc_TypeError, "%s must be writable", name);
+    else if (b->size != size)
+        PyErr_Format(PyExc_ValueError, "%s must be %zu bytes, got %zu", name, size, b->size);
+    else
         return true;
-    PyErr_Format(PyExc_ValueError, "%s must be %zu bytes, got %zu", name, size, b->size);
     return false;
 }
 

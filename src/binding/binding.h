@@ -79,11 +79,11 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
 /* A buffer of exactly `size` bytes, else `error`. */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
 
-/* Of a buffer that was acquired: TypeError if it is not writable. */
-bool check_writable(buffer *, PyObject *, const char *name);
+/* A buffer to write to; one that is read-only is noticed by check_output, after a stream has been claimed. */
+bool acquire_output(buffer *, PyObject *, const char *name);
 
-/* ValueError if the buffer is not exactly that size. */
-bool check_size(const buffer *, const char *name, size_t size);
+/* TypeError if it is read-only, ValueError if it is not exactly that size. */
+bool check_output(const buffer *, const char *name, size_t size);
 
 /* ValueError if they share a byte, unless both start at the same address and `in_place` is true. */
 bool check_overlap(const buffer *output, const char *output_name, const buffer *input, const char *input_name,
