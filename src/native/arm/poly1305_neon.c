@@ -2,12 +2,11 @@
  * Poly1305 blocks (RFC 8439 2.5.1) for AArch64 with Advanced SIMD.
  *
  * Numbers mod p = 2^130 - 5 are five limbs of 26 bits, x0 + 2^26 x1 + ... + 2^104 x4. Two accumulators run side by side
- * in the two lanes of a vector: lane 0 takes the even blocks, lane 1 the odd ones, so each is multiplied by R = r^2 per
- * pair of blocks, and
- *     h * r^2 of one accumulator for all pairs = lane 0 * r^2 + lane 1 * r
- * at the end. Eight blocks (four pairs) are taken at a time with one carry for all of them:
+ * in the two lanes of a vector: lane 0 takes the even blocks, lane 1 the odd ones, and each is multiplied by R = r^2 from
+ * one pair of blocks to the next. Four pairs m0..m3 are taken at a time, with one carry for all of them:
  *     h = h R^4 + m0 R^3 + m1 R^2 + m2 R + m3.
- * The powers, the first and the last few blocks and the end are done by the portable function.
+ * The last pair still lacks its own factors, so at the end the result is lane 0 * r^2 + lane 1 * r.
+ * The powers, the blocks before the first pair and the end are left to the portable function.
  */
 #include "../kernel.h"
 
@@ -57,16 +56,16 @@ INLINE void split(uint32_t limb[5], const uint64_t w[3])
  */
 static void add_limbs(uint64_t h[3], const uint32_t limb[5])
 {
-    uint64_t carry[5], sum, q;
+    uint64_t x[5], sum, q;
 
-    /* Limbs of exactly 26 bits, so that they can be put side by side; carry[4] < 2^27 + 2. */
-    carry[0] = limb[0];
+    /* Limbs of exactly 26 bits, so that they can be put side by side; x[4] < 2^27 + 2. */
+    x[0] = limb[0];
     for (int i = 0; i < 4; i++) {
-        carry[i + 1] = limb[i + 1] + (carry[i] >> 26);
-        carry[i] &= MASK;
+        x[i + 1] = limb[i + 1] + (x[i] >> 26);
+        x[i] &= MASK;
     }
-    const uint64_t w0 = carry[0] | carry[1] << 26 | carry[2] << 52;
-    const uint64_t w1 = carry[2] >> 12 | carry[3] << 14 | carry[4] << 40;
+    const uint64_t w0 = x[0] | x[1] << 26 | x[2] << 52;
+    const uint64_t w1 = x[2] >> 12 | x[3] << 14 | x[4] << 40;
 
     sum = h[0] + w0;
     q = sum < w0;
@@ -74,7 +73,7 @@ static void add_limbs(uint64_t h[3], const uint32_t limb[5])
     sum = h[1] + q;
     q = sum < q;
     h[1] = sum + w1;
-    h[2] += q + (h[1] < w1) + (carry[4] >> 24); /* <= 4 + 1 + 1 + 8 */
+    h[2] += q + (h[1] < w1) + (x[4] >> 24); /* <= 4 + 1 + 1 + 8 */
 
     /* 2^130 q = 5 q (mod p), at most 15: h[2] <= 3 + 1 afterwards */
     q = 5 * (h[2] >> 2);
