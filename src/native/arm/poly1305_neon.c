@@ -2,8 +2,8 @@
  * Poly1305 blocks (RFC 8439 2.5.1) for AArch64 with Advanced SIMD.
  *
  * Numbers mod p = 2^130 - 5 are five limbs of 26 bits, x0 + 2^26 x1 + ... + 2^104 x4. Two accumulators run side by side
- * in the two lanes of a vector: lane 0 takes the even blocks, lane 1 the odd ones, and each is multiplied by R = r^2 from
- * one pair of blocks to the next. Four pairs m0..m3 are taken at a time, with one carry for all of them:
+ * in the two lanes of a vector: lane 0 takes the even blocks, lane 1 the odd ones, and each is multiplied by R = r^2
+ * from one pair of blocks to the next. Four pairs m0..m3 are taken at a time, with one carry for all of them:
  *     h = h R^4 + m0 R^3 + m1 R^2 + m2 R + m3.
  * The last pair still lacks its own factors, so at the end the result is lane 0 * r^2 + lane 1 * r.
  * The powers, the blocks before the first pair and the end are left to the portable function.
