@@ -1,7 +1,7 @@
-"""From how many blocks on the AVX2 kernel of Poly1305 is faster than the scalar one: sets CROSSOVER in its file.
+"""From how many blocks on the AVX2 kernel of Poly1305 is faster than the scalar one: sets its CROSSOVER.
 
-python bench/poly1305_crossover.py [COMPILER], on an x86-64 CPU with AVX2; pin it to one core (taskset -c 1). Prints
-ns per call of both, the best of many short batches in turn.
+python bench/poly1305_crossover.py [COMPILER], on an x86-64 CPU with AVX2; pin it to one core (taskset -c 1).
+Prints ns per call of both, the best of many short batches in turn.
 """
 
 import subprocess
@@ -54,7 +54,7 @@ def main(compiler: str = "gcc") -> None:
         driver, program = Path(folder, "driver.c"), Path(folder, "driver")
         driver.write_text(DRIVER, encoding="utf-8")
         sources = [NATIVE / "x86/poly1305_avx2.c", NATIVE / "portable/poly1305_portable.c", NATIVE / "wipe.c"]
-        options = ["-std=c11", "-O3", "-D_GNU_SOURCE", "-DCROSSOVER=4", "-I", NATIVE, "-o", program]
+        options = ["-std=c11", "-O3", "-D_GNU_SOURCE", "-DCROSSOVER=4", f"-I{NATIVE}", "-o", str(program)]
         subprocess.run([compiler, *options, driver, *sources], check=True)
         subprocess.run([program], check=True)
 
