@@ -3,9 +3,9 @@
     chapoly bench --json bench.json
     python bench/against_upstream.py bench.json          # prints Markdown
 
-Upstream's figures, ns per call, are ppad-chacha's and ppad-poly1305's own (M4 MacBook Air, scalar and NEON), and
-those of ppad-chacha 0.2.1, ppad-poly1305 0.4.5 and ppad-aead 0.3.5 built with GHC 9.10.3 -O2 -fllvm on an AMD
-Zen 5 (x86-64, where their scalar path runs), measured once by hand.
+Upstream's figures, ns per call, are ppad-chacha's and ppad-poly1305's own (M4 MacBook Air, scalar and NEON);
+and those of ppad-chacha 0.2.1, ppad-poly1305 0.4.5 and ppad-aead 0.3.5, built with GHC 9.10.3 -O2 -fllvm on
+an AMD Zen 5 (x86-64, where their scalar path runs), measured once by hand.
 """
 
 import json
