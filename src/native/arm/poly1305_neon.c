@@ -15,6 +15,7 @@
 #include <arm_neon.h>
 
 #include "../bytes.h"
+#include "../limbs26.h"
 
 chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks_portable;
 
@@ -24,7 +25,6 @@ chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-#define MASK UINT32_C(0x3ffffff) /* 26 bits */
 
 enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 
@@ -35,54 +35,6 @@ enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 #ifndef CROSSOVER
 #define CROSSOVER 20
 #endif
-
-/*
- * requires  w[2] <= 4
- * ensures   limb[0..3] < 2^26, limb[4] < 2^26 + 2^24, same value
- */
-INLINE void split(uint32_t limb[5], const uint64_t w[3])
-{
-    limb[0] = (uint32_t)w[0] & MASK;
-    limb[1] = (uint32_t)(w[0] >> 26) & MASK;
-    limb[2] = (uint32_t)(w[0] >> 52 | w[1] << 12) & MASK;
-    limb[3] = (uint32_t)(w[1] >> 14) & MASK;
-    limb[4] = (uint32_t)(w[1] >> 40 | w[2] << 24);
-}
-
-/*
- * h += the number that the limbs hold, mod p.
- * requires  h[2] <= 4; limb[i] < 2^27
- * ensures   h[2] <= 4
- */
-static void add_limbs(uint64_t h[3], const uint32_t limb[5])
-{
-    uint64_t x[5], sum, q;
-
-    /* Limbs of exactly 26 bits, so that they can be put side by side; x[4] < 2^27 + 2. */
-    x[0] = limb[0];
-    for (int i = 0; i < 4; i++) {
-        x[i + 1] = limb[i + 1] + (x[i] >> 26);
-        x[i] &= MASK;
-    }
-    const uint64_t w0 = x[0] | x[1] << 26 | x[2] << 52;
-    const uint64_t w1 = x[2] >> 12 | x[3] << 14 | x[4] << 40;
-
-    sum = h[0] + w0;
-    q = sum < w0;
-    h[0] = sum;
-    sum = h[1] + q;
-    q = sum < q;
-    h[1] = sum + w1;
-    h[2] += q + (h[1] < w1) + (x[4] >> 24); /* <= 4 + 1 + 1 + 8 */
-
-    /* 2^130 q = 5 q (mod p), at most 15: h[2] <= 3 + 1 afterwards */
-    q = 5 * (h[2] >> 2);
-    h[2] &= 3;
-    h[0] += q;
-    q = h[0] < q;
-    h[1] += q;
-    h[2] += h[1] < q;
-}
 
 /* The factors of MULTIPLY below: row k is for R^(k+1). */
 struct powers {
@@ -100,7 +52,7 @@ static void raise(struct powers *powers, const uint64_t r[2])
 
     for (int k = 0; k < PAIRS; k++) {
         chapoly_poly1305_blocks_portable(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
-        split(limb, power);
+        chapoly_split(limb, power);
         powers->p[k][0] = limb[0];
         powers->q[k][0] = limb[4];
         for (int i = 1; i < 4; i++) {
@@ -139,7 +91,7 @@ static void raise(struct powers *powers, const uint64_t r[2])
  */
 INLINE void load4(uint32x4_t m[5], const uint8_t *message)
 {
-    const uint32x4_t mask = vdupq_n_u32(MASK);
+    const uint32x4_t mask = vdupq_n_u32(LIMB_MASK);
     const uint32x4x4_t w = vld4q_u32((const void *)message); /* word i of each block */
 
     m[0] = vandq_u32(w.val[0], mask);
@@ -155,7 +107,7 @@ INLINE void load4(uint32x4_t m[5], const uint8_t *message)
  */
 INLINE void carry(uint32x2_t h[5], uint64x2_t d[5])
 {
-    const uint64x2_t mask = vdupq_n_u64(MASK);
+    const uint64x2_t mask = vdupq_n_u64(LIMB_MASK);
     uint64x2_t q;
 
     d[1] = vsraq_n_u64(d[1], d[0], 26); /* d[1] < 2^60 + 2^34 */
@@ -197,11 +149,11 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     message += 16 * first;
     const uint64_t block0[3] = {chapoly_load64(message), chapoly_load64(message + 8), 1};
     const uint64_t block1[3] = {chapoly_load64(message + 16), chapoly_load64(message + 24), 1};
-    split(even, h);
-    split(odd, block0);
+    chapoly_split(even, h);
+    chapoly_split(odd, block0);
     for (int i = 0; i < 5; i++)
         even[i] += odd[i]; /* < 2^27; limb 4 < (2^26 + 2^24) + 2^25 */
-    split(odd, block1);
+    chapoly_split(odd, block1);
     for (int i = 0; i < 5; i++)
         a[i] = vcreate_u32(even[i] | (uint64_t)odd[i] << 32);
     message += 32;
@@ -237,9 +189,9 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
         odd[i] = vget_lane_u32(a[i], 1);
     }
     h[0] = h[1] = h[2] = 0;
-    add_limbs(h, even);
+    chapoly_add_limbs(h, even);
     chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
-    add_limbs(h, odd);
+    chapoly_add_limbs(h, odd);
     chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
 
     chapoly_wipe(&powers, sizeof powers);
