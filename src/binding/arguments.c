@@ -72,7 +72,7 @@ static void raise_too_many(const signature *s, PyTypeObject *owner, Py_ssize_t c
 
 static void raise_missing(const signature *s, PyTypeObject *owner, PyObject **values)
 {
-    const char *missing[PARAMETERS_MAX];
+    const char *missing[PARAMETERS_MAX] = {NULL};
     int count = 0;
     PyObject *text;
 
