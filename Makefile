@@ -42,7 +42,7 @@ lint: .venv/installed
 test-builds: .venv/tools
 	$(python) -m pytest -q -n auto tests/builds
 
-sanitize: .venv/tools
+sanitize: .venv/installed
 	scripts/sanitize
 
 clean:
