@@ -185,6 +185,7 @@ def test_no_pickle_and_no_copy(api: ModuleType, name: str) -> None:
         lambda: copy.copy(thing),
         lambda: copy.deepcopy(thing),
         thing.__reduce__,
+        thing.__getstate__,
     ]
     attempts += [lambda p=p: pickle.dumps(thing, p) for p in range(pickle.HIGHEST_PROTOCOL + 1)]
     attempts += [lambda p=p: thing.__reduce_ex__(p) for p in range(pickle.HIGHEST_PROTOCOL + 1)]

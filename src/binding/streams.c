@@ -328,6 +328,7 @@ static void stream_dealloc(PyObject *object)
         {"__enter__", stream_enter, METH_NOARGS, DOC_##type##___enter__},                                            \
         {"__exit__", (PyCFunction)(void (*)(void))stream_exit, METH_FASTCALL, DOC_##type##___exit__},                \
         {"__reduce__", refuse_pickle, METH_NOARGS, NULL},                                                            \
+        {"__getstate__", refuse_pickle, METH_NOARGS, NULL},                                                          \
         {"__reduce_ex__", refuse_pickle, METH_O, NULL},                                                              \
         {NULL, NULL, 0, NULL},                                                                                       \
     };                                                                                                               \

@@ -58,7 +58,7 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
     if require_native and wanted == "pure":
         raise ImportError(f"CHAPOLY_KERNEL=pure contradicts CHAPOLY_REQUIRE_NATIVE=1; available: {offer}")
     if require_native and native is None:
-        raise ImportError(f"CHAPOLY_REQUIRE_NATIVE=1, but only pure is available: {_build.why_pure}")
+        raise ImportError(f"CHAPOLY_REQUIRE_NATIVE=1, but only pure is available: {why_pure()}")
 
     if wanted == "pure":
         return wanted
@@ -67,7 +67,7 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
 
         warn(
             "chapoly runs in pure Python, hundreds of times slower and not in constant time: "
-            f"{_build.why_pure}"
+            f"{why_pure()}"
             " (`chapoly info` says how to rebuild it; CHAPOLY_KERNEL=pure asks for it without this warning)",
             PureBackendWarning,
             stacklevel=2,
@@ -88,6 +88,11 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
 
         warn(report + "; the next one is used. Please report this.", RuntimeWarning, stacklevel=2)
     return name
+
+
+def why_pure() -> str:
+    """Why there is no native module."""
+    return _build.why_pure or "the native module is missing from this installation"
 
 
 def usable_kernels(native: "ModuleType | None") -> tuple[str, ...]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import click
     from rich.console import Console
 
-REBUILD = "pip install --force-reinstall --no-binary chapoly chapoly -Csetup-args=-Dnative=enabled"
-REBUILD_NEEDS = "which needs gcc and Python.h (on Debian: apt install gcc python3-dev)"
+REBUILD = "pip install --force-reinstall . -Csetup-args=-Dnative=enabled"
+REBUILD_NEEDS = "in a checkout of chapoly, which needs gcc and Python.h (on Debian: apt install gcc python3-dev)"
 
 
 def main() -> None:
@@ -140,7 +140,7 @@ def about() -> dict[str, Any]:
             "compiler": _build.compiler or None,
             "abi": abi(file) if file else None,
             "file": file,
-            "why_pure": why_pure() if native is None else None,
+            "why_pure": _backend.why_pure() if native is None else None,
         },
         "rebuild": REBUILD if native is None else None,
     }
@@ -162,17 +162,12 @@ def why() -> str:
     if wanted:
         return "forced by CHAPOLY_KERNEL"
     if _backend.native is None:
-        return why_pure()
+        return _backend.why_pure()
     usable = chapoly.kernels()
     wrong = usable[: usable.index(_backend.kernel)]
     if wrong:
         return f"the fastest that can run and answered the self-test right; {', '.join(wrong)} did not"
     return "the fastest that can run, and it answered the self-test right"
-
-
-def why_pure() -> str:
-    """Why there is no native module."""
-    return _build.why_pure or "the native module is missing from this installation"
 
 
 def abi(file: str) -> str:

@@ -401,6 +401,8 @@ class _Stream:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
+    __getstate__ = __reduce__
+
 
 @final
 class ChaCha20(_Stream):

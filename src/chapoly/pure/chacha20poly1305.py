@@ -172,3 +172,5 @@ class ChaCha20Poly1305:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+    __getstate__ = __reduce__

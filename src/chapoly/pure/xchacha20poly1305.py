@@ -115,3 +115,5 @@ class XChaCha20Poly1305:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+    __getstate__ = __reduce__
