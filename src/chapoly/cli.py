@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 REBUILD = "pip install --force-reinstall . -Csetup-args=-Dnative=enabled"
-REBUILD_NEEDS = "in a checkout of chapoly, which needs gcc and Python.h (on Debian: apt install gcc python3-dev)"
+REBUILD_NEEDS = (
+    "in a checkout of chapoly, which needs gcc and Python.h (on Debian: apt install gcc python3-dev)"
+)
 
 
 def main() -> None:
