@@ -299,3 +299,10 @@ def test_every_parameter_can_be_given_by_position_or_name(api: ModuleType) -> No
     assert sealed == api.ChaCha20Poly1305(RFC.key).encrypt(
         data=RFC.msg, associated_data=RFC.aad, **{name: RFC.nonce}
     )
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_keywords_of_constructors_must_be_strings(api: ModuleType, name: str) -> None:
+    for keyword in (1, b"key", ("key",)):
+        with refuses(TypeError, "keywords must be strings"):
+            getattr(api, name)(**{keyword: bytes(32)})

@@ -33,6 +33,10 @@ static void raise_about(const signature *s, PyTypeObject *owner, PyObject *rest)
 
 static bool take_keyword(const signature *s, PyTypeObject *owner, PyObject *keyword, PyObject *value, PyObject **values)
 {
+    if (!PyUnicode_Check(keyword)) { /* the dict of a constructor comes here unchecked */
+        PyErr_SetString(PyExc_TypeError, "keywords must be strings");
+        return false;
+    }
     for (int i = 0; i < s->total; i++) {
         if (PyUnicode_CompareWithASCIIString(keyword, s->parameters[i]) != 0)
             continue;
@@ -183,13 +187,7 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
 
 bool acquire_output(buffer *b, PyObject *object, const char *name)
 {
-    if (PyObject_CheckBuffer(object) && PyObject_GetBuffer(object, &b->view, PyBUF_FULL) == 0)
-        return check_contiguous(b, name);
-    PyErr_Clear(); /* read-only ones may say so in several ways: check_output says it in ours */
-    if (!acquire_slowly(b, object, name))
-        return false;
-    b->view.readonly = 1;
-    return true;
+    return acquire_slowly(b, object, name); /* never the fast path: check_output reads view.readonly */
 }
 
 bool check_output(const buffer *b, const char *name, size_t size)

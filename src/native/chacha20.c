@@ -71,6 +71,8 @@ uint64_t chapoly_chacha_left(const chapoly_chacha *chacha, uint64_t block, unsig
     const uint64_t last = chacha->wide ? UINT64_MAX : UINT32_MAX;
     const uint64_t after = last - block; /* blocks after this one */
 
+    if (block > last)
+        return 0;
     return after < UINT64_MAX / 64 ? 64 * after + (64 - offset) : UINT64_MAX;
 }
 
