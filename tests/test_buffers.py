@@ -235,3 +235,18 @@ def test_results_are_exactly_bytes(api: ModuleType) -> None:
     ):
         assert type(result) is bytes
     assert type(api.chacha20.cipher(K, 0, N12, b"abc", out=bytearray(3))) is int
+
+
+@pytest.mark.parametrize(("name", "nonce_size"), [("ChaCha20", 12), ("XChaCha20", 24), ("ChaCha20Legacy", 8)])
+def test_a_key_is_copied_before_a_number_is_asked(api: ModuleType, name: str, nonce_size: int) -> None:
+    key = bytearray(range(32))
+
+    class Counter:
+        def __index__(self) -> int:
+            key[:] = bytes(32)
+            return 0
+
+    make_stream, nonce = getattr(api, name), bytes(nonce_size)
+    assert make_stream(key, nonce, counter=Counter()).keystream(64) == make_stream(
+        bytes(range(32)), nonce
+    ).keystream(64)
