@@ -2,7 +2,7 @@
  * Poly1305 blocks (RFC 8439 2.5.1) for x86-64 with AVX2.
  *
  * Four accumulators in the four 64-bit lanes of a vector, each of five limbs of 26 bits. Each takes every fourth block,
- * and is multiplied by R = r^4 per block; at the end the lanes are joined as ((h0 r + h1) r + h2) r + h3) r. Sixteen
+ * and is multiplied by R = r^4 per block; at the end the lanes are joined as (((h0 r + h1) r + h2) r + h3) r. Sixteen
  * blocks (four per lane) are taken at a time with one carry for all of them:
  *     h = h R^4 + m0 R^3 + m1 R^2 + m2 R + m3.
  * The powers, the first few blocks and the end are done by the portable function.
