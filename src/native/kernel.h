@@ -44,6 +44,21 @@ typedef void chapoly_hchacha_fn(uint8_t subkey[32], const uint32_t state[16], un
 typedef void chapoly_poly1305_blocks_fn(uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks,
                                         uint64_t top);
 
+/*
+ * One message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[64 + i] for i < len, and the tag of the
+ * associated data and the ciphertext, which is dst, or src if `decrypting`. Nothing is compared here.
+ *
+ * kernel    the one that this belongs to, for the functions beside it.
+ * state     as above, with counter 0.
+ * requires  len <= CHAPOLY_AEAD_MAX
+ * aliasing  no overlap, or, encrypting, dst == src.
+ */
+typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src,
+                             size_t len, const uint8_t *associated_data, size_t associated_len,
+                             const uint32_t state[16], bool decrypting);
+
+enum { CHAPOLY_PASS_MAX = 16 };
+
 struct chapoly_kernel {
     const char *name;
     uint32_t needs;       /* CPU features, bits of dispatch.c */
@@ -51,6 +66,23 @@ struct chapoly_kernel {
     chapoly_chacha_xor_fn *chacha_xor;
     chapoly_hchacha_fn *hchacha;
     chapoly_poly1305_blocks_fn *poly1305_blocks;
+    chapoly_aead_fn *aead;
+    unsigned pass_blocks; /* how many blocks chacha_xor makes in little more time than one, 1..CHAPOLY_PASS_MAX */
 };
+
+/*
+ * The AEAD out of the functions above, for a kernel with nothing better: strips of a few KiB, ciphered and then
+ * authenticated, or the other way round.
+ */
+chapoly_aead_fn chapoly_aead_by_strips;
+
+/* ---- For the AEAD of a kernel: parts that are the same for all (aead.c). ---- */
+
+/* Data, and zeros up to a multiple of 16 bytes (RFC 8439 2.8). data may be NULL if len is 0. */
+void chapoly_aead_absorb(const chapoly_kernel *, chapoly_poly1305 *, const uint8_t *data, size_t len);
+
+/* The last of the ciphertext, padded, and both lengths; then the tag. Wipes the state. */
+void chapoly_aead_finish(const chapoly_kernel *, chapoly_poly1305 *, uint8_t tag[16], const uint8_t *data, size_t size,
+                         uint64_t associated_len, uint64_t len);
 
 #endif
