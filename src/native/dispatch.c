@@ -85,10 +85,10 @@ const char *chapoly_cpu_feature(size_t index, bool *present)
      chapoly_aead_##aead, pass_blocks}
 #define LEFT_OUT(isa, why) {#isa, 0, why, NULL, NULL, NULL, NULL, 0}
 
-extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_avx2,
+extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse2, chapoly_chacha_xor_avx2,
     chapoly_chacha_xor_neon;
 extern chapoly_hchacha_fn chapoly_hchacha_portable;
-extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable,
+extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_neon;
 
 static const chapoly_kernel table[] = {
@@ -99,8 +99,10 @@ static const chapoly_kernel table[] = {
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
     KERNEL(avx2, AVX2, by_strips, 8),
+    KERNEL(sse2, SSE2, by_strips, 4),
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
+    LEFT_OUT(sse2, "it needs gcc or clang"),
 #endif
     KERNEL(portable, 0, by_strips, 1),
 };
