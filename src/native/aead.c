@@ -44,6 +44,37 @@ void chapoly_aead_finish(const chapoly_kernel *kernel, chapoly_poly1305 *mac, ui
     chapoly_poly1305_finish(kernel, mac, tag);
 }
 
+/* Data and zeros up to a multiple of 16 bytes; where the next begins. */
+static uint8_t *put_padded(uint8_t *p, const uint8_t *data, size_t len)
+{
+    if (len % 16 > 0)
+        memset(p + (len & ~(size_t)15), 0, 16);
+    if (len > 0)
+        memcpy(p, data, len);
+    return p + ((len + 15) & ~(size_t)15);
+}
+
+void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8_t one_time_key[32],
+                      const uint8_t *associated_data, size_t associated_len, const uint8_t *ciphertext, size_t len)
+{
+    enum { SHORT = 512 }; /* put together first, since each call of the kernel costs more than a few copies */
+    chapoly_poly1305 mac;
+
+    chapoly_poly1305_init(&mac, one_time_key);
+    if (associated_len <= SHORT && len <= SHORT) {
+        uint8_t text[2 * SHORT + 16], *end = text;
+        end = put_padded(end, associated_data, associated_len);
+        end = put_padded(end, ciphertext, len);
+        chapoly_store64(end, associated_len);
+        chapoly_store64(end + 8, len);
+        kernel->poly1305_blocks(mac.h, mac.r, text, (size_t)(end - text) / 16 + 1, 1);
+        chapoly_poly1305_finish(kernel, &mac, tag);
+    } else {
+        chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
+        chapoly_aead_finish(kernel, &mac, tag, ciphertext, len, associated_len, len);
+    }
+}
+
 /*
  * Strips that stay in the first-level cache from the cipher to the MAC. The first is what the cipher makes in the same
  * pass as the one-time key: so a short message takes one pass.
@@ -64,11 +95,16 @@ void chapoly_aead_by_strips(const chapoly_kernel *kernel, uint8_t tag[16], uint8
     if (strip > 0)
         memcpy(pass + CHAPOLY_BLOCK_SIZE, src, strip);
     kernel->chacha_xor(pass, pass, CHAPOLY_BLOCK_SIZE + strip, state, 20);
-    chapoly_poly1305_init(&mac, pass);
-    chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
     if (strip > 0)
         memcpy(dst, pass + CHAPOLY_BLOCK_SIZE, strip);
+    if (strip == len) {
+        chapoly_aead_tag(kernel, tag, pass, associated_data, associated_len, decrypting ? src : dst, len);
+        chapoly_wipe(pass, CHAPOLY_BLOCK_SIZE + strip);
+        return;
+    }
+    chapoly_poly1305_init(&mac, pass);
     chapoly_wipe(pass, CHAPOLY_BLOCK_SIZE + strip);
+    chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
 
     memcpy(at, state, sizeof at);
     at[12] += (uint32_t)kernel->pass_blocks;
@@ -109,13 +145,10 @@ static void authenticate(const chapoly_kernel *kernel, uint8_t tag[16], const ui
                          const uint8_t *associated_data, size_t associated_len, const uint8_t *ciphertext, size_t len)
 {
     uint8_t one_time_key[32] = {0};
-    chapoly_poly1305 mac;
 
     kernel->chacha_xor(one_time_key, one_time_key, sizeof one_time_key, state, 20);
-    chapoly_poly1305_init(&mac, one_time_key);
+    chapoly_aead_tag(kernel, tag, one_time_key, associated_data, associated_len, ciphertext, len);
     chapoly_wipe(one_time_key, sizeof one_time_key);
-    chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
-    chapoly_aead_finish(kernel, &mac, tag, ciphertext, len, associated_len, len);
 }
 
 enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *plaintext, const uint8_t tag[16],

@@ -117,6 +117,26 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *, uint8_t *plaint
                                          const uint8_t *associated_data, size_t associated_len,
                                          const uint8_t *ciphertext, size_t len);
 
+/* ---- Many messages at once: their blocks share the lanes of a vector. ---- */
+
+typedef struct chapoly_packet {
+    const uint8_t *key;             /* 32 bytes; packets may have one in common */
+    const uint8_t *nonce;           /* 12 or 24 bytes */
+    const uint8_t *associated_data; /* may be NULL if associated_len is 0 */
+    size_t associated_len;
+    const uint8_t *data; /* the plaintext, or the ciphertext without its tag */
+    size_t len;          /* of data and of out */
+    uint8_t *out;        /* overlaps nothing of any packet, but may be data itself */
+    uint8_t *tag;        /* 16 bytes: encryption writes it, decryption only reads it */
+    bool failed;         /* set by decryption: the tag was wrong; out is zero then, or, in place, as it was */
+} chapoly_packet;
+
+/* CHAPOLY_COUNTER_OVERFLOW, with nothing written, if a packet has more than CHAPOLY_AEAD_MAX bytes. */
+enum chapoly_status chapoly_aead_encrypt_many(const chapoly_kernel *, chapoly_packet *packets, size_t count,
+                                              size_t nonce_size);
+enum chapoly_status chapoly_aead_decrypt_many(const chapoly_kernel *, chapoly_packet *packets, size_t count,
+                                              size_t nonce_size);
+
 /* Overwrites a secret with zeros in a way that the compiler may not remove. */
 void chapoly_wipe(void *secret, size_t len);
 

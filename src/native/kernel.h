@@ -57,7 +57,17 @@ typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint
                              size_t len, const uint8_t *associated_data, size_t associated_len,
                              const uint32_t state[16], bool decrypting);
 
-enum { CHAPOLY_PASS_MAX = 16 };
+/*
+ * keystream[64 l + j] = byte j of the ChaCha20 block with the words of states[l] and the counter counters[l], for l <
+ * count: blocks that have nothing in common (RFC 8439 2.3).
+ *
+ * requires  1 <= count <= the kernel's `lanes`
+ * room      of `lanes` blocks; what is written beyond 64 * count is secret too
+ */
+typedef void chapoly_chacha_lanes_fn(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
+                                     size_t count);
+
+enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32 };
 
 struct chapoly_kernel {
     const char *name;
@@ -68,6 +78,8 @@ struct chapoly_kernel {
     chapoly_poly1305_blocks_fn *poly1305_blocks;
     chapoly_aead_fn *aead;
     unsigned pass_blocks; /* how many blocks chacha_xor makes in little more time than one, 1..CHAPOLY_PASS_MAX */
+    chapoly_chacha_lanes_fn *chacha_lanes;
+    unsigned lanes; /* 1..CHAPOLY_LANES_MAX */
 };
 
 /*
@@ -84,5 +96,9 @@ void chapoly_aead_absorb(const chapoly_kernel *, chapoly_poly1305 *, const uint8
 /* The last of the ciphertext, padded, and both lengths; then the tag. Wipes the state. */
 void chapoly_aead_finish(const chapoly_kernel *, chapoly_poly1305 *, uint8_t tag[16], const uint8_t *data, size_t size,
                          uint64_t associated_len, uint64_t len);
+
+/* The tag of a whole message (RFC 8439 2.8). */
+void chapoly_aead_tag(const chapoly_kernel *, uint8_t tag[16], const uint8_t one_time_key[32],
+                      const uint8_t *associated_data, size_t associated_len, const uint8_t *ciphertext, size_t len);
 
 #endif

@@ -539,6 +539,127 @@ static void test_tag_equal(void)
 
 /* ---- AEAD. ---- */
 
+/* RFC 8439 2.8 out of the cipher and the MAC, both tested by themselves. */
+static void reference_tag(uint8_t tag[16], const chapoly_chacha *chacha, const uint8_t *aad, size_t aad_len,
+                          const uint8_t *cipher, size_t len)
+{
+    const uint8_t zeros[16] = {0};
+    uint8_t one_time_key[32] = {0}, lengths[16] = {0};
+    chapoly_poly1305 mac;
+
+    for (int i = 0; i < 8; i++) {
+        lengths[i] = (uint8_t)((uint64_t)aad_len >> 8 * i);
+        lengths[8 + i] = (uint8_t)((uint64_t)len >> 8 * i);
+    }
+    chapoly_chacha_xor(kernel, chacha, 0, 0, one_time_key, one_time_key, 32);
+    chapoly_poly1305_init(&mac, one_time_key);
+    chapoly_poly1305_update(kernel, &mac, aad, aad_len);
+    chapoly_poly1305_update(kernel, &mac, zeros, -aad_len % 16);
+    chapoly_poly1305_update(kernel, &mac, cipher, len);
+    chapoly_poly1305_update(kernel, &mac, zeros, -len % 16);
+    chapoly_poly1305_update(kernel, &mac, lengths, 16);
+    chapoly_poly1305_finish(kernel, &mac, tag);
+}
+
+/* Every length through the short forms, and around the first pass and the strips of every kernel. */
+static void test_aead_lengths(void)
+{
+    uint8_t key[32], nonce[24], tag[16], right[16];
+    chapoly_chacha chacha;
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    for (size_t len = 0; len < AREA; len += len < 1100 ? 1 : 1021) {
+        const size_t aad_len = len % 3 == 0 ? 0 : len * 7 % 600, nonce_size = len % 2 == 0 ? 12 : 24;
+        const uint8_t *const aad = source, *const data = source + AREA - len;
+        uint8_t *const out = target + AREA - len;
+
+        if (nonce_size == 12)
+            chapoly_chacha20_init(&chacha, key, nonce, 20);
+        else
+            chapoly_xchacha20_init(kernel, &chacha, key, nonce, 20);
+        chapoly_chacha_xor(kernel, &chacha, 1, 0, expected, data, len);
+        reference_tag(right, &chacha, aad, aad_len, expected, len);
+        chapoly_aead_encrypt(kernel, out, tag, key, nonce, nonce_size, aad, aad_len, data, len);
+        CHECK(memcmp(out, expected, len) == 0, "ciphertext of %zu", len);
+        CHECK(memcmp(tag, right, 16) == 0, "tag of %zu and %zu", aad_len, len);
+        CHECK(chapoly_aead_decrypt(kernel, out, tag, key, nonce, nonce_size, aad, aad_len, out, len) == CHAPOLY_OK &&
+                  memcmp(out, data, len) == 0, "decrypt %zu in place", len);
+        memset(out, 0xa5, len);
+        CHECK(chapoly_aead_decrypt(kernel, out, tag, key, nonce, nonce_size, aad, aad_len, expected, len) ==
+                  CHAPOLY_OK && memcmp(out, data, len) == 0, "decrypt %zu", len);
+    }
+}
+
+/* ---- Many messages at once. ---- */
+
+/* Batches of every size to 70 and of mixed lengths, against one message at a time; some in place, some forged. */
+static void test_batches(void)
+{
+    enum { MOST = 200, SLOT = AREA / MOST };
+    static const size_t limits[] = {1, 17, 100, SLOT - 1};
+    static chapoly_packet packets[MOST];
+    static uint8_t keys[MOST][32], nonces[MOST][24], tags[MOST][16], single[MOST][16];
+
+    random_bytes(&keys[0][0], sizeof keys);
+    random_bytes(&nonces[0][0], sizeof nonces);
+    for (size_t round = 0; round < 4 * 72; round++) {
+        const size_t count = round / 4 < 71 ? round / 4 : MOST, nonce_size = round % 2 == 0 ? 12 : 24;
+        const bool own_keys = round % 3 == 0;
+
+        for (size_t i = 0; i < count; i++) {
+            const size_t len = random64() % limits[round % 4 % (sizeof limits / sizeof limits[0])];
+            const bool in_place = random64() % 2 == 0;
+            packets[i] = (chapoly_packet){
+                .key = keys[own_keys ? i : 0], .nonce = nonces[i], .associated_data = source,
+                .associated_len = random64() % 50, .data = source + i * SLOT, .len = len,
+                .out = target + i * SLOT, .tag = tags[i],
+            };
+            chapoly_aead_encrypt(kernel, expected + i * SLOT, single[i], packets[i].key, nonces[i], nonce_size, source,
+                                 packets[i].associated_len, packets[i].data, len);
+            memset(target + i * SLOT, 0xa5, SLOT);
+            if (in_place)
+                packets[i].data = memcpy(packets[i].out, packets[i].data, len);
+        }
+        CHECK(chapoly_aead_encrypt_many(kernel, packets, count, nonce_size) == CHAPOLY_OK, "%zu packets", count);
+        for (size_t i = 0; i < count; i++)
+            CHECK(memcmp(packets[i].out, expected + i * SLOT, packets[i].len) == 0 &&
+                      memcmp(tags[i], single[i], 16) == 0 &&
+                      all(packets[i].out + packets[i].len, SLOT - packets[i].len, 0xa5),
+                  "packet %zu of %zu, %zu bytes", i, count, packets[i].len);
+
+        for (size_t i = 0; i < count; i++) { /* the way back; every fifth is forged, in its tag or its first byte */
+            const bool in_place = random64() % 2 == 0;
+            if (i % 5 == 0 && (i % 2 == 0 || packets[i].len == 0))
+                tags[i][random64() % 16] ^= 1;
+            else if (i % 5 == 0)
+                expected[i * SLOT] ^= 1;
+            packets[i].data = expected + i * SLOT;
+            packets[i].failed = i % 3 == 0;
+            if (in_place)
+                packets[i].data = memcpy(packets[i].out, packets[i].data, packets[i].len);
+        }
+        CHECK(chapoly_aead_decrypt_many(kernel, packets, count, nonce_size) == CHAPOLY_OK, "%zu packets", count);
+        for (size_t i = 0; i < count; i++) {
+            const bool forged = i % 5 == 0, in_place = packets[i].data == packets[i].out;
+            CHECK(packets[i].failed == forged, "packet %zu of %zu", i, count);
+            CHECK(!forged ? memcmp(packets[i].out, source + i * SLOT, packets[i].len) == 0
+                  : in_place ? memcmp(packets[i].out, expected + i * SLOT, packets[i].len) == 0
+                             : all(packets[i].out, packets[i].len, 0),
+                  "packet %zu of %zu, %zu bytes%s", i, count, packets[i].len, forged ? ", forged" : "");
+        }
+    }
+    if (SIZE_MAX > CHAPOLY_AEAD_MAX) {
+        memset(target, 0xa5, AREA);
+        packets[0] = packets[1] = (chapoly_packet){.key = keys[0], .nonce = nonces[0], .data = source, .len = 16,
+                                                   .out = target, .tag = tags[0]};
+        packets[1].len = (size_t)(CHAPOLY_AEAD_MAX + 1);
+        CHECK(chapoly_aead_encrypt_many(kernel, packets, 2, 12) == CHAPOLY_COUNTER_OVERFLOW &&
+                  chapoly_aead_decrypt_many(kernel, packets, 2, 12) == CHAPOLY_COUNTER_OVERFLOW &&
+                  all(target, AREA, 0xa5), "a packet that is too long");
+    }
+}
+
 static void test_aead(void)
 {
     static const size_t lengths[] = {0, 1, 16, 63, 64, 65, 114, 128, 129, 256, 385, 640, 641, 1420, 4096};
@@ -605,7 +726,7 @@ static void test_choice(void)
         last = chapoly_kernel_at(i);
         if (first == NULL && chapoly_kernel_obstacle(last) == NULL)
             first = last;
-        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks),
+        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->chacha_lanes),
               "%s lacks a function", chapoly_kernel_name(last));
     }
     CHECK(strcmp(chapoly_kernel_name(last), "portable") == 0 && chapoly_kernel_obstacle(last) == NULL,
@@ -657,6 +778,8 @@ int main(void)
         test_poly1305_blocks();
         test_poly1305_updates();
         test_aead();
+        test_aead_lengths();
+        test_batches();
         printf("kernel %s: %lu checks passed\n", chapoly_kernel_name(kernel), passed - before);
     }
     printf("%lu passed, %lu failed\n", passed, failed);

@@ -16,6 +16,7 @@
 #include "chacha20_avx2.h"
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_avx2;
+chapoly_chacha_lanes_fn chapoly_chacha_lanes_avx2;
 
 /* gcc's scheduler moves instructions apart before registers are allocated, which costs spills. */
 #ifndef __clang__
@@ -51,6 +52,70 @@ NOINLINE void blocks16(uint8_t *dst, const uint8_t *src, const uint32_t state[16
     }
     finish(dst, src, &x, state, 0);
     finish(dst + 8 * BLOCK, src + 8 * BLOCK, &y, state, 8);
+}
+
+/* ---- A block of its own state in each lane. ---- */
+
+/* Eight states; where there are fewer, the last again. */
+INLINE void gather(eight_blocks *x, const uint32_t *const states[], const uint32_t counters[], size_t count)
+{
+    uint32_t counter[8];
+
+    for (size_t l = 0; l < 8; l++)
+        counter[l] = counters[l < count ? l : count - 1];
+#pragma GCC unroll 2
+    for (int h = 0; h < 16; h += 8) {
+        __m256i w[8];
+
+#pragma GCC unroll 8
+        for (size_t l = 0; l < 8; l++)
+            w[l] = load(states[l < count ? l : count - 1] + h);
+        transpose(w);
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++)
+            x->word[h + i] = w[i];
+    }
+    x->word[12] = load(counter);
+}
+
+/* The feed-forward, and the blocks one after the other. */
+INLINE void scatter(uint8_t *keystream, const eight_blocks *x, const eight_blocks *start)
+{
+#pragma GCC unroll 2
+    for (int h = 0; h < 16; h += 8) {
+        __m256i w[8];
+
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++)
+            w[i] = _mm256_add_epi32(x->word[h + i], start->word[h + i]);
+        transpose(w);
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++)
+            _mm256_storeu_si256((void *)(keystream + j * BLOCK + 4 * h), w[j]);
+    }
+}
+
+AVX2 void chapoly_chacha_lanes_avx2(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
+                                    size_t count)
+{
+    eight_blocks start[2], x[2];
+
+    gather(&start[0], states, counters, count);
+    x[0] = start[0];
+    if (count <= 8) {
+        permute(&x[0], 20);
+    } else {
+        gather(&start[1], states + 8, counters + 8, count - 8);
+        x[1] = start[1];
+        for (int i = 0; i < 20; i += 2) {
+            double_round(&x[0]);
+            double_round(&x[1]);
+        }
+        scatter(keystream + 8 * BLOCK, &x[1], &start[1]);
+    }
+    scatter(keystream, &x[0], &start[0]);
+    chapoly_wipe(start, sizeof start);
+    chapoly_wipe(x, sizeof x);
 }
 
 /* ---- Two or four blocks, horizontally: groups of two. ---- */

@@ -111,32 +111,42 @@ INLINE void start(eight_blocks *x, const uint32_t state[16], uint32_t skip)
         x->word[i] = i == 12 ? eight_counters(state, skip) : _mm256_set1_epi32((int)state[i]);
 }
 
+/* The eight 32-bit words in each of eight vectors change places: lane j of w[i] becomes lane i of w[j]. */
+INLINE void transpose(__m256i w[8])
+{
+    __m256i q[8]; /* q[j], q[4 + j]: the first four and the last four vectors' lanes j, and j + 4 in the upper half */
+
+#pragma GCC unroll 2
+    for (int r = 0; r < 8; r += 4) {
+        const __m256i lo = _mm256_unpacklo_epi32(w[r], w[r + 1]), lo2 = _mm256_unpacklo_epi32(w[r + 2], w[r + 3]);
+        const __m256i hi = _mm256_unpackhi_epi32(w[r], w[r + 1]), hi2 = _mm256_unpackhi_epi32(w[r + 2], w[r + 3]);
+        q[r] = _mm256_unpacklo_epi64(lo, lo2);
+        q[r + 1] = _mm256_unpackhi_epi64(lo, lo2);
+        q[r + 2] = _mm256_unpacklo_epi64(hi, hi2);
+        q[r + 3] = _mm256_unpackhi_epi64(hi, hi2);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        w[j] = _mm256_permute2x128_si256(q[j], q[4 + j], 0x20);
+        w[4 + j] = _mm256_permute2x128_si256(q[j], q[4 + j], 0x31);
+    }
+}
+
 /* The feed-forward: 32-bit adds in each lane. Then words 8h to 8h + 7, transposed to 32 bytes of each block, xored. */
 INLINE void finish(uint8_t *dst, const uint8_t *src, const eight_blocks *x, const uint32_t state[16], uint32_t skip)
 {
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; h++, dst += 32, src += 32) {
-        __m256i w[8], q[8]; /* q[j], q[4 + j]: words 0-3 and 4-7 (of the eight) of blocks j and j + 4 */
+    for (int h = 0; h < 16; h += 8) {
+        __m256i w[8];
 
 #pragma GCC unroll 8
         for (int i = 0; i < 8; i++)
-            w[i] = _mm256_add_epi32(x->word[8 * h + i], 8 * h + i == 12 ? eight_counters(state, skip)
-                                                                        : _mm256_set1_epi32((int)state[8 * h + i]));
-#pragma GCC unroll 2
-        for (int r = 0; r < 8; r += 4) {
-            const __m256i lo = _mm256_unpacklo_epi32(w[r], w[r + 1]), lo2 = _mm256_unpacklo_epi32(w[r + 2], w[r + 3]);
-            const __m256i hi = _mm256_unpackhi_epi32(w[r], w[r + 1]), hi2 = _mm256_unpackhi_epi32(w[r + 2], w[r + 3]);
-            q[r] = _mm256_unpacklo_epi64(lo, lo2);
-            q[r + 1] = _mm256_unpackhi_epi64(lo, lo2);
-            q[r + 2] = _mm256_unpacklo_epi64(hi, hi2);
-            q[r + 3] = _mm256_unpackhi_epi64(hi, hi2);
-        }
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; j++) {
-            xor_store(dst + j * BLOCK, src + j * BLOCK, _mm256_permute2x128_si256(q[j], q[4 + j], 0x20));
-            xor_store(dst + (j + 4) * BLOCK, src + (j + 4) * BLOCK,
-                      _mm256_permute2x128_si256(q[j], q[4 + j], 0x31));
-        }
+            w[i] = _mm256_add_epi32(x->word[h + i], h + i == 12 ? eight_counters(state, skip)
+                                                                : _mm256_set1_epi32((int)state[h + i]));
+        transpose(w);
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++)
+            xor_store(dst + j * BLOCK + 4 * h, src + j * BLOCK + 4 * h, w[j]);
     }
 }
 
