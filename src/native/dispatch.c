@@ -80,32 +80,32 @@ const char *chapoly_cpu_feature(size_t index, bool *present)
 
 /* ---- The kernels, fastest first. ---- */
 
-#define KERNEL(isa, needs, aead, pass_blocks, lanes_isa, lanes)                                                      \
-    {#isa, needs, NULL, chapoly_chacha_xor_##isa, chapoly_hchacha_portable, chapoly_poly1305_blocks_##isa,           \
+#define KERNEL(isa, needs, hchacha, aead, pass_blocks, lanes_isa, lanes)                                             \
+    {#isa, needs, NULL, chapoly_chacha_xor_##isa, chapoly_hchacha_##hchacha, chapoly_poly1305_blocks_##isa,          \
      chapoly_aead_##aead, pass_blocks, chapoly_chacha_lanes_##lanes_isa, lanes}
 #define LEFT_OUT(isa, why) {.name = #isa, .left_out = why}
 
 extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse2, chapoly_chacha_xor_avx2,
     chapoly_chacha_xor_neon;
 extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_avx2;
-extern chapoly_hchacha_fn chapoly_hchacha_portable;
+extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_neon;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
-    KERNEL(neon, NEON, by_strips, 6, portable, 1),
+    KERNEL(neon, NEON, portable, by_strips, 6, portable, 1),
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
-    KERNEL(avx2, AVX2, by_strips, 8, avx2, 16),
-    KERNEL(sse2, SSE2, by_strips, 4, portable, 1),
+    KERNEL(avx2, AVX2, avx2, by_strips, 8, avx2, 16),
+    KERNEL(sse2, SSE2, sse2, by_strips, 4, portable, 1),
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
     LEFT_OUT(sse2, "it needs gcc or clang"),
 #endif
-    KERNEL(portable, 0, by_strips, 1, portable, 1),
+    KERNEL(portable, 0, portable, by_strips, 1, portable, 1),
 };
 
 const chapoly_kernel *chapoly_kernel_at(size_t index)

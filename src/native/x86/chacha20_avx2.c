@@ -17,6 +17,7 @@
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_avx2;
 chapoly_chacha_lanes_fn chapoly_chacha_lanes_avx2;
+chapoly_hchacha_fn chapoly_hchacha_avx2;
 
 /* gcc's scheduler moves instructions apart before registers are allocated, which costs spills. */
 #ifndef __clang__
@@ -154,17 +155,8 @@ INLINE void row_quarter_rounds(__m256i a[2], __m256i b[2], __m256i c[2], __m256i
     ALL(ADD_TO(c[g], d[g]); XOR_LEFT(b[g], c[g], 7))
 }
 
-INLINE void horizontal(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int groups)
+INLINE void row_rounds(__m256i a[2], __m256i b[2], __m256i c[2], __m256i d[2], unsigned rounds, const int groups)
 {
-    __m256i a[2], b[2], c[2], d[2], start[4], counters[2];
-
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
-        start[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(state + 4 * i)));
-    counters[0] = _mm256_add_epi32(start[3], _mm256_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0));
-    counters[1] = _mm256_add_epi32(start[3], _mm256_setr_epi32(2, 0, 0, 0, 3, 0, 0, 0));
-    ALL(a[g] = start[0]; b[g] = start[1]; c[g] = start[2]; d[g] = counters[g])
-
     for (unsigned i = 0; i < rounds; i += 2) {
         row_quarter_rounds(a, b, c, d, groups);
         /* Row b stays: turning a, c and d instead keeps the shuffles off the longest chain, which runs through b. */
@@ -174,6 +166,25 @@ INLINE void horizontal(uint8_t *dst, const uint8_t *src, const uint32_t state[16
         ALL(a[g] = _mm256_shuffle_epi32(a[g], 0x39); d[g] = _mm256_shuffle_epi32(d[g], 0x4e);
             c[g] = _mm256_shuffle_epi32(c[g], 0x93))
     }
+}
+
+/* Row r of a state, in both halves. */
+INLINE __m256i row(const uint32_t state[16], int r)
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(state + 4 * r)));
+}
+
+INLINE void horizontal(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int groups)
+{
+    __m256i a[2], b[2], c[2], d[2], start[4], counters[2];
+
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        start[i] = row(state, i);
+    counters[0] = _mm256_add_epi32(start[3], _mm256_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0));
+    counters[1] = _mm256_add_epi32(start[3], _mm256_setr_epi32(2, 0, 0, 0, 3, 0, 0, 0));
+    ALL(a[g] = start[0]; b[g] = start[1]; c[g] = start[2]; d[g] = counters[g])
+    row_rounds(a, b, c, d, rounds, groups);
 #pragma GCC unroll 2
     for (int g = 0; g < groups; g++) {
         uint8_t *const to = dst + g * 2 * BLOCK;
@@ -194,6 +205,15 @@ NOINLINE void blocks2(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
 NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
 {
     horizontal(dst, src, state, rounds, 2);
+}
+
+/* One state instead of two blocks, and no feed-forward. */
+AVX2 void chapoly_hchacha_avx2(uint8_t subkey[32], const uint32_t state[16], unsigned rounds)
+{
+    __m256i a[2] = {row(state, 0)}, b[2] = {row(state, 1)}, c[2] = {row(state, 2)}, d[2] = {row(state, 3)};
+
+    row_rounds(a, b, c, d, rounds, 1);
+    _mm256_storeu_si256((void *)subkey, _mm256_permute2x128_si256(a[0], d[0], 0x20));
 }
 
 /* dst[i] = src[i] ^ keystream[i] for len < 8 blocks: no byte beyond is touched. */

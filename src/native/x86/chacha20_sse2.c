@@ -13,6 +13,7 @@
 #include <string.h>
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_sse2;
+chapoly_hchacha_fn chapoly_hchacha_sse2;
 
 /* gcc's scheduler moves instructions apart before registers are allocated, which costs spills. */
 #ifndef __clang__
@@ -143,41 +144,55 @@ NOINLINE void blocks8(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
     finish(dst + 4 * BLOCK, src + 4 * BLOCK, &y, state, 4);
 }
 
-/* ---- Two blocks, horizontally: a vector for each row of each block. ---- */
+/* ---- One or two blocks, horizontally: a vector for each row of each block. ---- */
 
-#define BOTH(body)                                                                                                   \
-    _Pragma("GCC unroll 2") for (int g = 0; g < 2; g++) { body; }
+#define ALL(body)                                                                                                    \
+    _Pragma("GCC unroll 2") for (int g = 0; g < blocks; g++) { body; }
 
-INLINE void row_quarter_rounds(__m128i a[2], __m128i b[2], __m128i c[2], __m128i d[2])
+INLINE void row_quarter_rounds(__m128i a[2], __m128i b[2], __m128i c[2], __m128i d[2], const int blocks)
 {
-    BOTH(ADD(a[g], b[g]); XOR_LEFT(d[g], a[g], 16))
-    BOTH(ADD(c[g], d[g]); XOR_LEFT(b[g], c[g], 12))
-    BOTH(ADD(a[g], b[g]); XOR_LEFT(d[g], a[g], 8))
-    BOTH(ADD(c[g], d[g]); XOR_LEFT(b[g], c[g], 7))
+    ALL(ADD(a[g], b[g]); XOR_LEFT(d[g], a[g], 16))
+    ALL(ADD(c[g], d[g]); XOR_LEFT(b[g], c[g], 12))
+    ALL(ADD(a[g], b[g]); XOR_LEFT(d[g], a[g], 8))
+    ALL(ADD(c[g], d[g]); XOR_LEFT(b[g], c[g], 7))
+}
+
+INLINE void row_rounds(__m128i a[2], __m128i b[2], __m128i c[2], __m128i d[2], unsigned rounds, const int blocks)
+{
+    for (unsigned i = 0; i < rounds; i += 2) {
+        row_quarter_rounds(a, b, c, d, blocks);
+        /* Row b stays: turning a, c and d instead keeps the shuffles off the longest chain, which runs through b. */
+        ALL(a[g] = _mm_shuffle_epi32(a[g], 0x93); d[g] = _mm_shuffle_epi32(d[g], 0x4e);
+            c[g] = _mm_shuffle_epi32(c[g], 0x39))
+        row_quarter_rounds(a, b, c, d, blocks);
+        ALL(a[g] = _mm_shuffle_epi32(a[g], 0x39); d[g] = _mm_shuffle_epi32(d[g], 0x4e);
+            c[g] = _mm_shuffle_epi32(c[g], 0x93))
+    }
 }
 
 NOINLINE void blocks2(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
 {
-    __m128i a[2], b[2], c[2], d[2], start[4];
+    const int blocks = 2;
+    const __m128i row[4] = {load(state), load(state + 4), load(state + 8), load(state + 12)};
+    const __m128i counters[2] = {row[3], _mm_add_epi32(row[3], _mm_setr_epi32(1, 0, 0, 0))};
+    __m128i a[2], b[2], c[2], d[2];
 
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
-        start[i] = load(state + 4 * i);
-    BOTH(a[g] = start[0]; b[g] = start[1]; c[g] = start[2]; d[g] = _mm_add_epi32(start[3], _mm_setr_epi32(g, 0, 0, 0)))
-    for (unsigned i = 0; i < rounds; i += 2) {
-        row_quarter_rounds(a, b, c, d);
-        /* Row b stays: turning a, c and d instead keeps the shuffles off the longest chain, which runs through b. */
-        BOTH(a[g] = _mm_shuffle_epi32(a[g], 0x93); d[g] = _mm_shuffle_epi32(d[g], 0x4e);
-             c[g] = _mm_shuffle_epi32(c[g], 0x39))
-        row_quarter_rounds(a, b, c, d);
-        BOTH(a[g] = _mm_shuffle_epi32(a[g], 0x39); d[g] = _mm_shuffle_epi32(d[g], 0x4e);
-             c[g] = _mm_shuffle_epi32(c[g], 0x93))
-    }
-    BOTH(xor_store(dst + g * BLOCK, src + g * BLOCK, _mm_add_epi32(a[g], start[0]));
-         xor_store(dst + g * BLOCK + 16, src + g * BLOCK + 16, _mm_add_epi32(b[g], start[1]));
-         xor_store(dst + g * BLOCK + 32, src + g * BLOCK + 32, _mm_add_epi32(c[g], start[2]));
-         xor_store(dst + g * BLOCK + 48, src + g * BLOCK + 48,
-                   _mm_add_epi32(d[g], _mm_add_epi32(start[3], _mm_setr_epi32(g, 0, 0, 0)))))
+    ALL(a[g] = row[0]; b[g] = row[1]; c[g] = row[2]; d[g] = counters[g])
+    row_rounds(a, b, c, d, rounds, blocks);
+    ALL(xor_store(dst + g * BLOCK, src + g * BLOCK, _mm_add_epi32(a[g], row[0]));
+        xor_store(dst + g * BLOCK + 16, src + g * BLOCK + 16, _mm_add_epi32(b[g], row[1]));
+        xor_store(dst + g * BLOCK + 32, src + g * BLOCK + 32, _mm_add_epi32(c[g], row[2]));
+        xor_store(dst + g * BLOCK + 48, src + g * BLOCK + 48, _mm_add_epi32(d[g], counters[g])))
+}
+
+/* No feed-forward. */
+void chapoly_hchacha_sse2(uint8_t subkey[32], const uint32_t state[16], unsigned rounds)
+{
+    __m128i a[2] = {load(state)}, b[2] = {load(state + 4)}, c[2] = {load(state + 8)}, d[2] = {load(state + 12)};
+
+    row_rounds(a, b, c, d, rounds, 1);
+    _mm_storeu_si128((void *)subkey, a[0]);
+    _mm_storeu_si128((void *)(subkey + 16), d[0]);
 }
 
 /* dst[i] = src[i] ^ keystream[i] for len < 4 blocks: no byte beyond is touched. */
