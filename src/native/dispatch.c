@@ -92,6 +92,8 @@ extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapol
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_neon;
 
+extern chapoly_aead_fn chapoly_aead_avx2;
+
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
     KERNEL(neon, NEON, portable, by_strips, 6, portable, 1),
@@ -99,7 +101,7 @@ static const chapoly_kernel table[] = {
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
-    KERNEL(avx2, AVX2, avx2, by_strips, 8, avx2, 16),
+    KERNEL(avx2, AVX2, avx2, avx2, 8, avx2, 16),
     KERNEL(sse2, SSE2, sse2, by_strips, 4, portable, 1),
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "../bytes.h"
 #include "chacha20_avx2.h"
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_avx2;
@@ -28,31 +27,28 @@ chapoly_hchacha_fn chapoly_hchacha_avx2;
 
 /* ---- Eight or sixteen blocks, word-sliced. ---- */
 
-NOINLINE void blocks8(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+NOINLINE void blocks8(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, eight_blocks *x)
 {
-    eight_blocks x;
-
-    start(&x, state, 0);
-    permute(&x, rounds);
-    finish(dst, src, &x, state, 0);
+    start(x, state, 0);
+    permute(x, rounds);
+    finish(dst, src, x, state, 0);
 }
 
 /*
  * Two groups of eight in turn: where an addition, an xor or a rotation takes two cycles (AMD Zen 5), one group alone
  * leaves half of the execution units idle.
  */
-NOINLINE void blocks16(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+NOINLINE void blocks16(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds,
+                       eight_blocks x[2])
 {
-    eight_blocks x, y;
-
-    start(&x, state, 0);
-    start(&y, state, 8);
+    start(&x[0], state, 0);
+    start(&x[1], state, 8);
     for (unsigned i = 0; i < rounds; i += 2) {
-        double_round(&x);
-        double_round(&y);
+        double_round(&x[0]);
+        double_round(&x[1]);
     }
-    finish(dst, src, &x, state, 0);
-    finish(dst + 8 * BLOCK, src + 8 * BLOCK, &y, state, 8);
+    finish(dst, src, &x[0], state, 0);
+    finish(dst + 8 * BLOCK, src + 8 * BLOCK, &x[1], state, 8);
 }
 
 /* ---- A block of its own state in each lane. ---- */
@@ -216,41 +212,35 @@ AVX2 void chapoly_hchacha_avx2(uint8_t subkey[32], const uint32_t state[16], uns
     _mm256_storeu_si256((void *)subkey, _mm256_permute2x128_si256(a[0], d[0], 0x20));
 }
 
-/* dst[i] = src[i] ^ keystream[i] for len < 8 blocks: no byte beyond is touched. */
-INLINE void xor_bytes(uint8_t *dst, const uint8_t *src, const uint8_t *keystream, size_t len)
-{
-    size_t i = 0;
-
-    for (; i + 32 <= len; i += 32)
-        xor_store(dst + i, src + i, load(keystream + i));
-    for (; i + 8 <= len; i += 8)
-        chapoly_store64(dst + i, chapoly_load64(src + i) ^ chapoly_load64(keystream + i));
-    for (; i < len; i++)
-        dst[i] = src[i] ^ keystream[i];
-}
-
 AVX2 void chapoly_chacha_xor_avx2(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16],
                                   unsigned rounds)
 {
     static const uint8_t zeros[8 * BLOCK];
+    const bool wide = len > 4 * BLOCK;
     uint32_t at[16];
+    uint8_t buffer[8 * BLOCK];
+    eight_blocks x[2]; /* as secret as the key, which running the rounds backwards would give */
 
     memcpy(at, state, sizeof at);
     for (; len >= 16 * BLOCK; len -= 16 * BLOCK, dst += 16 * BLOCK, src += 16 * BLOCK, at[12] += 16)
-        blocks16(dst, src, at, rounds);
+        blocks16(dst, src, at, rounds, x);
     for (; len >= 8 * BLOCK; len -= 8 * BLOCK, dst += 8 * BLOCK, src += 8 * BLOCK, at[12] += 8)
-        blocks8(dst, src, at, rounds);
+        blocks8(dst, src, at, rounds, x);
     if (len > 0) { /* the narrowest that holds the rest, in a buffer if it is wider than that */
         const size_t size = (len > 4 * BLOCK ? 8 : len > 2 * BLOCK ? 4 : 2) * BLOCK;
-        const bool whole = len == size;
-        uint8_t buffer[8 * BLOCK];
-        (size == 8 * BLOCK ? blocks8 : size == 4 * BLOCK ? blocks4 : blocks2)(whole ? dst : buffer,
-                                                                              whole ? src : zeros, at, rounds);
-        if (!whole) {
+        uint8_t *const to = len == size ? dst : buffer;
+        const uint8_t *const from = len == size ? src : zeros;
+        if (size == 8 * BLOCK)
+            blocks8(to, from, at, rounds, x);
+        else
+            (size == 4 * BLOCK ? blocks4 : blocks2)(to, from, at, rounds);
+        if (len < size) {
             xor_bytes(dst, src, buffer, len);
             chapoly_wipe(buffer, size);
         }
     }
+    if (wide)
+        chapoly_wipe(x, sizeof x);
     chapoly_wipe(at, sizeof at);
 }
 

@@ -11,6 +11,7 @@
 
 #include <immintrin.h>
 
+#include "../bytes.h"
 #include "../kernel.h"
 
 #define AVX2 __attribute__((target("avx2")))
@@ -51,13 +52,17 @@ static const uint8_t rotate8[32] __attribute__((aligned(32))) = {
     STEP0(b0, d0, left) STEP(1, b1, d1, left) STEP(2, b2, d2, left) STEP(3, b3, d3, left)
 #define STEPS_CB(c0, c1, c2, c3, d0, d1, d2, d3, b0, b1, b2, b3, left)                                               \
     STEP(c0, d0, b0, left) STEP(c1, d1, b1, left) STEP(c2, d2, b2, left) STEP(c3, d3, b3, left)
-#define ROUND(b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)                                                        \
+#define ROUND(other, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3)                                                 \
     STEPS_AD(b0, b1, b2, b3, d0, d1, d2, d3, LEFT16)                                                                 \
     STEPS_CB(c0, c1, c2, c3, d0, d1, d2, d3, b0, b1, b2, b3, LEFT12)                                                 \
+    other                                                                                                            \
     STEPS_AD(b0, b1, b2, b3, d0, d1, d2, d3, LEFT8)                                                                  \
     STEPS_CB(c0, c1, c2, c3, d0, d1, d2, d3, b0, b1, b2, b3, LEFT7)
-#define COLUMNS ROUND(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-#define DIAGONALS ROUND(5, 6, 7, 4, 10, 11, 8, 9, 15, 12, 13, 14)
+
+/* A double round, with work for other units of the processor (the AEAD's) in the middle of its halves and between. */
+#define COLUMNS(other) ROUND(other, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#define DIAGONALS(other) ROUND(other, 5, 6, 7, 4, 10, 11, 8, 9, 15, 12, 13, 14)
+#define DOUBLE_ROUND COLUMNS("") DIAGONALS("")
 
 #define EACH_REGISTER(move)                                                                                          \
     move(1) move(2) move(3) move(4) move(5) move(6) move(7) move(8) move(9) move(10) move(11) move(12) move(13)      \
@@ -72,17 +77,17 @@ static const uint8_t rotate8[32] __attribute__((aligned(32))) = {
 INLINE void permute(eight_blocks *x, unsigned rounds)
 {
     __asm__(EACH_REGISTER(FETCH)
-            "1:\n\t" COLUMNS DIAGONALS "sub $2, %[rounds]\n\t"
+            "1:\n\t" DOUBLE_ROUND "sub $2, %[rounds]\n\t"
             "jne 1b\n\t" EACH_REGISTER(PUT_BACK)
             : "+m"(*x), [rounds] "+r"(rounds)
             : [words] "r"(x), [rotate16] "m"(rotate16), [rotate8] "m"(rotate8)
             : "cc", ALL_REGISTERS);
 }
 
-/* One column round and one diagonal round, so that other work can stand between two of them. */
+/* One column round and one diagonal round. */
 INLINE void double_round(eight_blocks *x)
 {
-    __asm__(EACH_REGISTER(FETCH) COLUMNS DIAGONALS EACH_REGISTER(PUT_BACK)
+    __asm__(EACH_REGISTER(FETCH) DOUBLE_ROUND EACH_REGISTER(PUT_BACK)
             : "+m"(*x)
             : [words] "r"(x), [rotate16] "m"(rotate16), [rotate8] "m"(rotate8)
             : ALL_REGISTERS);
@@ -148,6 +153,19 @@ INLINE void finish(uint8_t *dst, const uint8_t *src, const eight_blocks *x, cons
         for (int j = 0; j < 8; j++)
             xor_store(dst + j * BLOCK + 4 * h, src + j * BLOCK + 4 * h, w[j]);
     }
+}
+
+/* dst[i] = src[i] ^ keystream[i] for i < len: no byte beyond is touched. */
+INLINE void xor_bytes(uint8_t *dst, const uint8_t *src, const uint8_t *keystream, size_t len)
+{
+    size_t i = 0;
+
+    for (; i + 32 <= len; i += 32)
+        xor_store(dst + i, src + i, load(keystream + i));
+    for (; i + 8 <= len; i += 8)
+        chapoly_store64(dst + i, chapoly_load64(src + i) ^ chapoly_load64(keystream + i));
+    for (; i < len; i++)
+        dst[i] = src[i] ^ keystream[i];
 }
 
 #endif

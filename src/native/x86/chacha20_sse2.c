@@ -114,34 +114,30 @@ INLINE void finish(uint8_t *dst, const uint8_t *src, const four_blocks *x, const
     }
 }
 
-NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, four_blocks *x)
 {
-    four_blocks x;
-
-    start(&x, state, 0);
+    start(x, state, 0);
     for (unsigned i = 0; i < rounds; i += 2)
-        double_round(&x);
-    finish(dst, src, &x, state, 0);
+        double_round(x);
+    finish(dst, src, x, state, 0);
 }
 
 /*
  * Two groups of four in turn: one alone leaves execution units idle where an addition, an xor or a rotation takes two
  * cycles (AMD Zen 5), and some where it takes one. The group whose turn it is not waits in memory.
  */
-NOINLINE void blocks8(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+NOINLINE void blocks8(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, four_blocks x[2])
 {
-    four_blocks x, y;
-
-    start(&x, state, 0);
-    start(&y, state, 4);
+    start(&x[0], state, 0);
+    start(&x[1], state, 4);
     for (unsigned i = 0; i < rounds; i += 2) {
-        double_round(&x);
-        __asm__("" : "+m"(x)); /* compilers would hold parts of both in registers, and spill the rest at random */
-        double_round(&y);
-        __asm__("" : "+m"(y));
+        double_round(&x[0]);
+        __asm__("" : "+m"(x[0])); /* compilers would hold parts of both in registers, and spill the rest at random */
+        double_round(&x[1]);
+        __asm__("" : "+m"(x[1]));
     }
-    finish(dst, src, &x, state, 0);
-    finish(dst + 4 * BLOCK, src + 4 * BLOCK, &y, state, 4);
+    finish(dst, src, &x[0], state, 0);
+    finish(dst + 4 * BLOCK, src + 4 * BLOCK, &x[1], state, 4);
 }
 
 /* ---- One or two blocks, horizontally: a vector for each row of each block. ---- */
@@ -209,23 +205,31 @@ INLINE void xor_bytes(uint8_t *dst, const uint8_t *src, const uint8_t *keystream
 void chapoly_chacha_xor_sse2(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
 {
     static const uint8_t zeros[4 * BLOCK];
+    const bool wide = len > 2 * BLOCK;
     uint32_t at[16];
+    uint8_t buffer[4 * BLOCK];
+    four_blocks x[2]; /* as secret as the key, which running the rounds backwards would give */
 
     memcpy(at, state, sizeof at);
     for (; len >= 8 * BLOCK; len -= 8 * BLOCK, dst += 8 * BLOCK, src += 8 * BLOCK, at[12] += 8)
-        blocks8(dst, src, at, rounds);
+        blocks8(dst, src, at, rounds, x);
     for (; len >= 4 * BLOCK; len -= 4 * BLOCK, dst += 4 * BLOCK, src += 4 * BLOCK, at[12] += 4)
-        blocks4(dst, src, at, rounds);
+        blocks4(dst, src, at, rounds, x);
     if (len > 0) { /* the narrowest that holds the rest, in a buffer if it is wider than that */
         const size_t size = (len > 2 * BLOCK ? 4 : 2) * BLOCK;
-        const bool whole = len == size;
-        uint8_t buffer[4 * BLOCK];
-        (size == 4 * BLOCK ? blocks4 : blocks2)(whole ? dst : buffer, whole ? src : zeros, at, rounds);
-        if (!whole) {
+        uint8_t *const to = len == size ? dst : buffer;
+        const uint8_t *const from = len == size ? src : zeros;
+        if (size == 4 * BLOCK)
+            blocks4(to, from, at, rounds, x);
+        else
+            blocks2(to, from, at, rounds);
+        if (len < size) {
             xor_bytes(dst, src, buffer, len);
             chapoly_wipe(buffer, size);
         }
     }
+    if (wide)
+        chapoly_wipe(x, sizeof x);
     chapoly_wipe(at, sizeof at);
 }
 
