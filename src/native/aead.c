@@ -86,24 +86,20 @@ void chapoly_aead_by_strips(const chapoly_kernel *kernel, uint8_t tag[16], uint8
     enum { STRIP = 16384 };
     const uint64_t total = len;
     const size_t room = (kernel->pass_blocks - 1) * CHAPOLY_BLOCK_SIZE;
-    size_t strip = len < room ? len : room;
+    size_t strip = len < room ? len : room, made;
     uint8_t pass[CHAPOLY_PASS_MAX * CHAPOLY_BLOCK_SIZE];
     uint32_t at[16];
     chapoly_poly1305 mac;
 
-    memset(pass, 0, CHAPOLY_BLOCK_SIZE);
-    if (strip > 0)
-        memcpy(pass + CHAPOLY_BLOCK_SIZE, src, strip);
-    kernel->chacha_xor(pass, pass, CHAPOLY_BLOCK_SIZE + strip, state, 20);
-    if (strip > 0)
-        memcpy(dst, pass + CHAPOLY_BLOCK_SIZE, strip);
+    made = kernel->chacha_pass(pass, state, 1 + (strip + CHAPOLY_BLOCK_SIZE - 1) / CHAPOLY_BLOCK_SIZE);
+    chapoly_xor(dst, src, pass + CHAPOLY_BLOCK_SIZE, strip);
     if (strip == len) {
         chapoly_aead_tag(kernel, tag, pass, associated_data, associated_len, decrypting ? src : dst, len);
-        chapoly_wipe(pass, CHAPOLY_BLOCK_SIZE + strip);
+        chapoly_wipe(pass, made * CHAPOLY_BLOCK_SIZE);
         return;
     }
     chapoly_poly1305_init(&mac, pass);
-    chapoly_wipe(pass, CHAPOLY_BLOCK_SIZE + strip);
+    chapoly_wipe(pass, made * CHAPOLY_BLOCK_SIZE);
     chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
 
     memcpy(at, state, sizeof at);

@@ -80,20 +80,10 @@ static void make_keystreams(const chapoly_kernel *kernel, window *w, const chapo
         kernel->chacha_lanes(keystream, l.states, l.counters, l.count);
 }
 
-static void xor(uint8_t *dst, const uint8_t *src, const uint8_t *keystream, size_t len)
-{
-    size_t i = 0;
-
-    for (; i + 8 <= len; i += 8)
-        chapoly_store64(dst + i, chapoly_load64(src + i) ^ chapoly_load64(keystream + i));
-    for (; i < len; i++)
-        dst[i] = (uint8_t)(src[i] ^ keystream[i]);
-}
-
 /* One packet after its keystream has been made. */
 static void encrypt_one(const chapoly_kernel *kernel, chapoly_packet *packet, const uint8_t *keystream)
 {
-    xor(packet->out, packet->data, keystream + CHAPOLY_BLOCK_SIZE, packet->len);
+    chapoly_xor(packet->out, packet->data, keystream + CHAPOLY_BLOCK_SIZE, packet->len);
     chapoly_aead_tag(kernel, packet->tag, keystream, packet->associated_data, packet->associated_len, packet->out,
                      packet->len);
 }
@@ -106,7 +96,7 @@ static void decrypt_one(const chapoly_kernel *kernel, chapoly_packet *packet, co
                      packet->len);
     packet->failed = !chapoly_tag_equal(packet->tag, expected);
     if (!packet->failed)
-        xor(packet->out, packet->data, keystream + CHAPOLY_BLOCK_SIZE, packet->len);
+        chapoly_xor(packet->out, packet->data, keystream + CHAPOLY_BLOCK_SIZE, packet->len);
     else if (packet->out != packet->data && packet->len > 0)
         memset(packet->out, 0, packet->len);
     chapoly_wipe(expected, sizeof expected);

@@ -1,9 +1,10 @@
 /*
- * bytes.h: little-endian words in memory, for any byte order and alignment.
+ * bytes.h: little-endian words in memory, for any byte order and alignment; and the xor of bytes.
  */
 #ifndef CHAPOLY_BYTES_H
 #define CHAPOLY_BYTES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -63,5 +64,16 @@ static inline void chapoly_store64(uint8_t *p, uint64_t v)
 }
 
 #endif
+
+/* dst[i] = src[i] ^ keystream[i] for i < len; dst may be src. */
+static inline void chapoly_xor(uint8_t *dst, const uint8_t *src, const uint8_t *keystream, size_t len)
+{
+    size_t i = 0;
+
+    for (; i + 8 <= len; i += 8)
+        chapoly_store64(dst + i, chapoly_load64(src + i) ^ chapoly_load64(keystream + i));
+    for (; i < len; i++)
+        dst[i] = (uint8_t)(src[i] ^ keystream[i]);
+}
 
 #endif

@@ -80,14 +80,13 @@ const char *chapoly_cpu_feature(size_t index, bool *present)
 
 /* ---- The kernels, fastest first. ---- */
 
-#define KERNEL(isa, needs, hchacha, aead, pass_blocks, lanes_isa, lanes)                                             \
-    {#isa, needs, NULL, chapoly_chacha_xor_##isa, chapoly_hchacha_##hchacha, chapoly_poly1305_blocks_##isa,          \
-     chapoly_aead_##aead, pass_blocks, chapoly_chacha_lanes_##lanes_isa, lanes}
 #define LEFT_OUT(isa, why) {.name = #isa, .left_out = why}
 
 extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse2, chapoly_chacha_xor_avx2,
     chapoly_chacha_xor_neon;
 extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_avx2;
+extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_sse2, chapoly_chacha_pass_avx2,
+    chapoly_chacha_pass_neon;
 extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_neon;
@@ -96,18 +95,61 @@ extern chapoly_aead_fn chapoly_aead_avx2;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
-    KERNEL(neon, NEON, portable, by_strips, 6, portable, 1),
+    {
+        .name = "neon",
+        .needs = NEON,
+        .chacha_xor = chapoly_chacha_xor_neon,
+        .chacha_pass = chapoly_chacha_pass_neon,
+        .pass_blocks = 10,
+        .chacha_lanes = chapoly_chacha_lanes_portable,
+        .lanes = 1,
+        .hchacha = chapoly_hchacha_portable,
+        .poly1305_blocks = chapoly_poly1305_blocks_neon,
+        .aead = chapoly_aead_by_strips,
+    },
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
-    KERNEL(avx2, AVX2, avx2, avx2, 8, avx2, 16),
-    KERNEL(sse2, SSE2, sse2, by_strips, 4, portable, 1),
+    {
+        .name = "avx2",
+        .needs = AVX2,
+        .chacha_xor = chapoly_chacha_xor_avx2,
+        .chacha_pass = chapoly_chacha_pass_avx2,
+        .pass_blocks = 8,
+        .chacha_lanes = chapoly_chacha_lanes_avx2,
+        .lanes = 16,
+        .hchacha = chapoly_hchacha_avx2,
+        .poly1305_blocks = chapoly_poly1305_blocks_avx2,
+        .aead = chapoly_aead_avx2,
+    },
+    {
+        .name = "sse2",
+        .needs = SSE2,
+        .chacha_xor = chapoly_chacha_xor_sse2,
+        .chacha_pass = chapoly_chacha_pass_sse2,
+        .pass_blocks = 4,
+        .chacha_lanes = chapoly_chacha_lanes_portable,
+        .lanes = 1,
+        .hchacha = chapoly_hchacha_sse2,
+        .poly1305_blocks = chapoly_poly1305_blocks_sse2,
+        .aead = chapoly_aead_by_strips,
+    },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
     LEFT_OUT(sse2, "it needs gcc or clang"),
 #endif
-    KERNEL(portable, 0, portable, by_strips, 1, portable, 1),
+    {
+        .name = "portable",
+        .chacha_xor = chapoly_chacha_xor_portable,
+        .chacha_pass = chapoly_chacha_pass_portable,
+        .pass_blocks = 1,
+        .chacha_lanes = chapoly_chacha_lanes_portable,
+        .lanes = 1,
+        .hchacha = chapoly_hchacha_portable,
+        .poly1305_blocks = chapoly_poly1305_blocks_portable,
+        .aead = chapoly_aead_by_strips,
+    },
 };
 
 const chapoly_kernel *chapoly_kernel_at(size_t index)

@@ -67,6 +67,15 @@ typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint
 typedef void chapoly_chacha_lanes_fn(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
                                      size_t count);
 
+/*
+ * The ChaCha20 keystream of `blocks` blocks from state[12] on, and of as many more as come with them in one pass:
+ * returns how many were made.
+ *
+ * requires  1 <= blocks <= the kernel's `pass_blocks`
+ * room      of `pass_blocks` blocks
+ */
+typedef size_t chapoly_chacha_pass_fn(uint8_t *keystream, const uint32_t state[16], size_t blocks);
+
 enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32 };
 
 struct chapoly_kernel {
@@ -77,7 +86,8 @@ struct chapoly_kernel {
     chapoly_hchacha_fn *hchacha;
     chapoly_poly1305_blocks_fn *poly1305_blocks;
     chapoly_aead_fn *aead;
-    unsigned pass_blocks; /* how many blocks chacha_xor makes in little more time than one, 1..CHAPOLY_PASS_MAX */
+    chapoly_chacha_pass_fn *chacha_pass;
+    unsigned pass_blocks; /* 1..CHAPOLY_PASS_MAX */
     chapoly_chacha_lanes_fn *chacha_lanes;
     unsigned lanes; /* 1..CHAPOLY_LANES_MAX */
 };

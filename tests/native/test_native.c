@@ -726,7 +726,8 @@ static void test_choice(void)
         last = chapoly_kernel_at(i);
         if (first == NULL && chapoly_kernel_obstacle(last) == NULL)
             first = last;
-        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->chacha_lanes),
+        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->chacha_lanes &&
+                                      last->chacha_pass),
               "%s lacks a function", chapoly_kernel_name(last));
     }
     CHECK(strcmp(chapoly_kernel_name(last), "portable") == 0 && chapoly_kernel_obstacle(last) == NULL,

@@ -16,7 +16,10 @@
 #include <arm_neon.h>
 #include <string.h>
 
+#include "../bytes.h"
+
 chapoly_chacha_xor_fn chapoly_chacha_xor_neon, chapoly_chacha_xor_portable;
+chapoly_chacha_pass_fn chapoly_chacha_pass_neon, chapoly_chacha_pass_portable;
 
 /* Before register allocation gcc moves instructions apart for speed, which costs more in spills here than it gains. */
 #ifndef __clang__
@@ -194,6 +197,18 @@ NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
     blocks(dst, src, state, rounds, 1, false);
 }
 
+static const uint8_t zeros[10 * BLOCK];
+
+size_t chapoly_chacha_pass_neon(uint8_t *keystream, const uint32_t state[16], size_t blocks)
+{
+    const size_t size = blocks > 6 ? 10 : blocks > 4 ? 6 : 4;
+
+    if (blocks == 1)
+        return chapoly_chacha_pass_portable(keystream, state, 1);
+    (size == 10 ? blocks10 : size == 6 ? blocks6 : blocks4)(keystream, zeros, state, 20);
+    return size;
+}
+
 void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
 {
     uint32_t at[16];
@@ -209,13 +224,11 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
         const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : 4) * BLOCK;
         _Alignas(BLOCK) uint8_t buffer[10 * BLOCK];
         const bool partial = len < size;
-        uint8_t *const out = partial ? buffer : dst;
 
-        if (partial)
-            src = memcpy(buffer, src, len);
-        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : blocks4)(out, src, at, rounds);
+        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : blocks4)(
+            partial ? buffer : dst, partial ? zeros : src, at, rounds);
         if (partial) {
-            memcpy(dst, buffer, len);
+            chapoly_xor(dst, src, buffer, len);
             chapoly_wipe(buffer, size);
         }
     }

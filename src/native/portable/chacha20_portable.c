@@ -9,6 +9,7 @@
 chapoly_chacha_xor_fn chapoly_chacha_xor_portable;
 chapoly_hchacha_fn chapoly_hchacha_portable;
 chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable;
+chapoly_chacha_pass_fn chapoly_chacha_pass_portable;
 
 static inline uint32_t rotate_left(uint32_t x, unsigned n)
 {
@@ -81,6 +82,13 @@ void chapoly_chacha_lanes_portable(uint8_t *keystream, const uint32_t *const sta
         chapoly_chacha_xor_portable(keystream + 64 * i, keystream + 64 * i, 64, state, 20);
     }
     chapoly_wipe(state, sizeof state);
+}
+
+size_t chapoly_chacha_pass_portable(uint8_t *keystream, const uint32_t state[16], size_t blocks)
+{
+    memset(keystream, 0, 64 * blocks);
+    chapoly_chacha_xor_portable(keystream, keystream, 64 * blocks, state, 20);
+    return blocks;
 }
 
 /* draft-irtf-cfrg-xchacha 2.2. */

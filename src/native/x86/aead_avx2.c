@@ -109,7 +109,7 @@ AVX2 void chapoly_aead_avx2(const chapoly_kernel *kernel, uint8_t tag[16], uint8
         return;
     }
     memcpy(at, state, sizeof at);
-    kernel->chacha_xor(buffer, zeros, PASS, at, ROUNDS); /* the block with the one-time key, and seven of keystream */
+    kernel->chacha_pass(buffer, at, PASS / BLOCK); /* the block with the one-time key, and seven of keystream */
     xor_bytes(dst, src, buffer + BLOCK, FIRST);
     chapoly_poly1305_init(&b.mac, buffer);
     chapoly_aead_absorb(kernel, &b.mac, associated_data, associated_len);

@@ -16,6 +16,7 @@
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_avx2;
 chapoly_chacha_lanes_fn chapoly_chacha_lanes_avx2;
+chapoly_chacha_pass_fn chapoly_chacha_pass_avx2;
 chapoly_hchacha_fn chapoly_hchacha_avx2;
 
 /* gcc's scheduler moves instructions apart before registers are allocated, which costs spills. */
@@ -212,10 +213,28 @@ AVX2 void chapoly_hchacha_avx2(uint8_t subkey[32], const uint32_t state[16], uns
     _mm256_storeu_si256((void *)subkey, _mm256_permute2x128_si256(a[0], d[0], 0x20));
 }
 
+static const uint8_t zeros[8 * BLOCK];
+
+AVX2 size_t chapoly_chacha_pass_avx2(uint8_t *keystream, const uint32_t state[16], size_t blocks)
+{
+    eight_blocks x;
+
+    if (blocks <= 2) {
+        blocks2(keystream, zeros, state, 20);
+        return 2;
+    }
+    if (blocks <= 4) {
+        blocks4(keystream, zeros, state, 20);
+        return 4;
+    }
+    blocks8(keystream, zeros, state, 20, &x);
+    chapoly_wipe(&x, sizeof x);
+    return 8;
+}
+
 AVX2 void chapoly_chacha_xor_avx2(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16],
                                   unsigned rounds)
 {
-    static const uint8_t zeros[8 * BLOCK];
     const bool wide = len > 4 * BLOCK;
     uint32_t at[16];
     uint8_t buffer[8 * BLOCK];

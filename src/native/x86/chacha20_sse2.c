@@ -13,6 +13,7 @@
 #include <string.h>
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_sse2;
+chapoly_chacha_pass_fn chapoly_chacha_pass_sse2;
 chapoly_hchacha_fn chapoly_hchacha_sse2;
 
 /* gcc's scheduler moves instructions apart before registers are allocated, which costs spills. */
@@ -202,9 +203,23 @@ INLINE void xor_bytes(uint8_t *dst, const uint8_t *src, const uint8_t *keystream
         dst[i] = src[i] ^ keystream[i];
 }
 
+static const uint8_t zeros[4 * BLOCK];
+
+size_t chapoly_chacha_pass_sse2(uint8_t *keystream, const uint32_t state[16], size_t blocks)
+{
+    four_blocks x;
+
+    if (blocks <= 2) {
+        blocks2(keystream, zeros, state, 20);
+        return 2;
+    }
+    blocks4(keystream, zeros, state, 20, &x);
+    chapoly_wipe(&x, sizeof x);
+    return 4;
+}
+
 void chapoly_chacha_xor_sse2(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
 {
-    static const uint8_t zeros[4 * BLOCK];
     const bool wide = len > 2 * BLOCK;
     uint32_t at[16];
     uint8_t buffer[4 * BLOCK];
