@@ -185,11 +185,6 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
     return true;
 }
 
-bool acquire_output(buffer *b, PyObject *object, const char *name)
-{
-    return acquire_slowly(b, object, name); /* never the fast path: check_output reads view.readonly */
-}
-
 bool check_output(const buffer *b, const char *name, size_t size)
 {
     if (b->view.readonly)

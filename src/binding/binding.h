@@ -60,8 +60,10 @@ typedef struct {
 
 #define NO_BUFFER(b) ((b).view.obj = NULL)
 
+/* Fills in the view of any buffer. What is written to is acquired so: check_output reads view.readonly. */
 bool acquire_slowly(buffer *, PyObject *, const char *name);
 
+/* The same, but of exact bytes only the address and the size: what every input is acquired by. */
 static inline bool acquire(buffer *b, PyObject *object, const char *name)
 {
     if (!PyBytes_CheckExact(object))
@@ -78,9 +80,6 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
 
 /* A buffer of exactly `size` bytes, else `error`. */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
-
-/* A buffer to write to; one that is read-only is noticed by check_output, after a stream has been claimed. */
-bool acquire_output(buffer *, PyObject *, const char *name);
 
 /* TypeError if it is read-only, ValueError if it is not exactly that size. */
 bool check_output(const buffer *, const char *name, size_t size);

@@ -103,7 +103,7 @@ static PyObject *stream_update_into(PyObject *object, PyObject *const *args, Py_
 
     NO_BUFFER(data), NO_BUFFER(out);
     if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") &&
-        acquire_output(&out, values[1], "buf") && claim(self)) {
+        acquire_slowly(&out, values[1], "buf") && claim(self)) {
         if (fits(self, "data", data.size) && check_output(&out, "buf", data.size) &&
             check_overlap(&out, "buf", &data, "data", true) && (result = PyLong_FromSize_t(data.size)) != NULL)
             xor(self, out.bytes, data.bytes, data.size);
