@@ -134,7 +134,17 @@ bool parse_constructor(const signature *s, PyTypeObject *type, PyObject *args, P
     while (keywords != NULL && PyDict_Next(keywords, &position, &keyword, &value))
         if (!take_keyword(s, type, keyword, value, values))
             return false;
-    return complete(s, type, count, values);
+    if (!complete(s, type, count, values))
+        return false;
+    for (int i = 0; i < s->total; i++)
+        Py_XINCREF(values[i]);
+    return true;
+}
+
+void drop_values(const signature *s, PyObject **values)
+{
+    for (int i = 0; i < s->total; i++)
+        Py_XDECREF(values[i]);
 }
 
 /* ---- Buffers. ---- */

@@ -46,8 +46,12 @@ static inline bool parse(const signature *s, PyTypeObject *owner, PyObject *cons
     return true;
 }
 
-/* The same for a constructor, which gets a tuple and a dict. */
+/*
+ * The same for a constructor, which gets a tuple and a dict. Code of a value's own, its __index__ or __buffer__, can
+ * find the dict (gc.get_referrers) and empty it: values are new references, to be given back by drop_values.
+ */
 bool parse_constructor(const signature *, PyTypeObject *, PyObject *args, PyObject *keywords, PyObject **values);
+void drop_values(const signature *, PyObject **values);
 
 /* ---- Buffers: any C-contiguous buffer; its size is in bytes. ---- */
 
