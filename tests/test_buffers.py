@@ -188,6 +188,53 @@ def test_exports_end_with_a_refused_call(api: ModuleType, name: str, parameter: 
     too_long.append(0)
 
 
+class Raising:
+    """A buffer, from Python 3.12 on, whose exporter raises."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __buffer__(self, flags: int) -> memoryview:
+        raise self.error
+
+
+def released() -> memoryview:
+    view = memoryview(bytes(16))
+    view.release()
+    return view
+
+
+def closed() -> mmap.mmap:
+    memory = mapped(bytes(16))
+    memory.close()
+    return memory
+
+
+# Buffers that cannot be had, and what their exporters say to that.
+REFUSING: list[tuple[Any, BaseException]] = [
+    (released(), ValueError("operation forbidden on released memoryview object")),
+    (closed(), ValueError("mmap closed or invalid")),
+]
+if sys.version_info >= (3, 12):
+    REFUSING += [
+        (Raising(error := kind("from __buffer__")), error)
+        for kind in (KeyboardInterrupt, MemoryError, RuntimeError, TypeError, BufferError, ValueError)
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "buf", "out"))
+def test_an_exporters_own_error_passes_through(api: ModuleType, name: str, parameter: str) -> None:
+    for refusing, error in REFUSING:
+        good = ENTRIES[name].items()
+        arguments = {p: bytearray(v) if isinstance(v, (bytes, bytearray)) else v for p, v in good}
+        with pytest.raises(type(error)) as raised:
+            entry(api, name)(**arguments | {parameter: refusing})
+        assert (type(raised.value), str(raised.value)) == (type(error), str(error))
+        for value in arguments.values():  # and no export is left
+            if isinstance(value, bytearray):
+                value.append(0)
+
+
 def test_exports_of_outputs_end(api: ModuleType) -> None:
     data, out = bytearray(100), bytearray(100)
     api.chacha20.cipher(K, 0, N12, data, out=out)
