@@ -2,13 +2,15 @@
 
 import array
 import ctypes
+import gc
 import mmap
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import AEADS, ENTRIES, N12, NONCE_SIZES, STREAMS, K, entry, having, make, refuses
+from entries import AEADS, ENTRIES, N12, NONCE_SIZES, STREAMS, TYPES, K, entry, having, make, refuses
 
 BYTES = ("key", "nonce", "nonce16", "data", "associated_data", "message", "tag")
 
@@ -51,7 +53,10 @@ BUFFERS: dict[str, Callable[[bytes], Any]] = {
 
 def outcome(name: str, api: ModuleType, arguments: dict[str, Any]) -> Any:
     """What the call returns; for a new object, what it then computes."""
-    result = entry(api, name)(**arguments)
+    return computed(name, entry(api, name)(**arguments))
+
+
+def computed(name: str, result: Any) -> Any:
     if name in STREAMS:
         return result.keystream(100)
     if name in ("ChaCha20Poly1305", "XChaCha20Poly1305"):
@@ -183,6 +188,53 @@ def test_exports_end_with_a_refused_call(api: ModuleType, name: str, parameter: 
     too_long.append(0)
 
 
+class Raising:
+    """A buffer, from Python 3.12 on, whose exporter raises."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __buffer__(self, flags: int) -> memoryview:
+        raise self.error
+
+
+def released() -> memoryview:
+    view = memoryview(bytes(16))
+    view.release()
+    return view
+
+
+def closed() -> mmap.mmap:
+    memory = mapped(bytes(16))
+    memory.close()
+    return memory
+
+
+# Buffers that cannot be had, and what their exporters say to that.
+REFUSING: list[tuple[Any, BaseException]] = [
+    (released(), ValueError("operation forbidden on released memoryview object")),
+    (closed(), ValueError("mmap closed or invalid")),
+]
+if sys.version_info >= (3, 12):
+    REFUSING += [
+        (Raising(error := kind("from __buffer__")), error)
+        for kind in (KeyboardInterrupt, MemoryError, RuntimeError, TypeError, BufferError, ValueError)
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "buf", "out"))
+def test_an_exporters_own_error_passes_through(api: ModuleType, name: str, parameter: str) -> None:
+    for refusing, error in REFUSING:
+        good = ENTRIES[name].items()
+        arguments = {p: bytearray(v) if isinstance(v, (bytes, bytearray)) else v for p, v in good}
+        with pytest.raises(type(error)) as raised:
+            entry(api, name)(**arguments | {parameter: refusing})
+        assert (type(raised.value), str(raised.value)) == (type(error), str(error))
+        for value in arguments.values():  # and no export is left
+            if isinstance(value, bytearray):
+                value.append(0)
+
+
 def test_exports_of_outputs_end(api: ModuleType) -> None:
     data, out = bytearray(100), bytearray(100)
     api.chacha20.cipher(K, 0, N12, data, out=out)
@@ -250,3 +302,52 @@ def test_a_key_is_copied_before_a_number_is_asked(api: ModuleType, name: str, no
     assert make_stream(key, nonce, counter=Counter()).keystream(64) == make_stream(
         bytes(range(32)), nonce
     ).keystream(64)
+
+
+class Emptying:
+    """A number, or from Python 3.12 on a buffer, which empties the dict that it was passed in when asked."""
+
+    def __init__(self, value: Any, emptied: list[Any]) -> None:
+        self.value, self.emptied = value, emptied
+
+    def empty(self) -> None:
+        for keywords in gc.get_referrers(self):
+            if type(keywords) is dict and keywords.keys() & {"key", "tag"}:
+                keywords.clear()
+                # Writes over what has been freed.
+                self.emptied += [
+                    [make(size) for size in range(64)] for make in (bytes, bytearray) for _ in range(9)
+                ]
+
+    def __index__(self) -> int:
+        self.empty()
+        return self.value
+
+    def __buffer__(self, flags: int) -> memoryview:
+        self.empty()
+        return memoryview(self.value)
+
+
+class Number:
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+ASKED = ["counter", "rounds", *(["key", "nonce", "tag"] if sys.version_info >= (3, 12) else [])]
+
+
+@pytest.mark.parametrize(("name", "parameter"), [(n, p) for n, p in having(*ASKED) if n in TYPES])
+def test_arguments_live_as_long_as_the_call(api: ModuleType, name: str, parameter: str) -> None:
+    emptied: list[Any] = []
+
+    def arguments() -> dict[str, Any]:
+        """With the only references to new objects."""
+        new = {p: Number(v) if isinstance(v, int) else bytes(bytearray(v)) for p, v in ENTRIES[name].items()}
+        return new | {parameter: Emptying(ENTRIES[name][parameter], emptied)}
+
+    made = getattr(api, name)(**arguments())
+    assert emptied
+    assert computed(name, made) == outcome(name, api, ENTRIES[name])

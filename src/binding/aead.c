@@ -89,20 +89,20 @@ static PyObject *key_new(PyTypeObject *type, PyObject *args, PyObject *keywords,
     static const signature s = {"__new__", {"key"}, 1, 1, 1};
     const module_state *state = PyType_GetModuleState(type);
     PyObject *values[1];
-    key_object *self;
+    key_object *self = NULL;
     buffer key;
 
     NO_BUFFER(key);
-    if (!parse_constructor(&s, type, args, keywords, values) ||
-        !acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key))
+    if (!parse_constructor(&s, type, args, keywords, values))
         return NULL;
-    self = (key_object *)PyType_GenericAlloc(type, 0);
-    if (self != NULL) {
+    if (acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
+        (self = (key_object *)PyType_GenericAlloc(type, 0)) != NULL) {
         self->kernel = chapoly_kernel_chosen();
         self->nonce_size = nonce_size;
         memcpy(self->key, key.bytes, CHAPOLY_KEY_SIZE);
     }
     release(&key);
+    drop_values(&s, values);
     return (PyObject *)self;
 }
 

@@ -134,7 +134,17 @@ bool parse_constructor(const signature *s, PyTypeObject *type, PyObject *args, P
     while (keywords != NULL && PyDict_Next(keywords, &position, &keyword, &value))
         if (!take_keyword(s, type, keyword, value, values))
             return false;
-    return complete(s, type, count, values);
+    if (!complete(s, type, count, values))
+        return false;
+    for (int i = 0; i < s->total; i++)
+        Py_XINCREF(values[i]);
+    return true;
+}
+
+void drop_values(const signature *s, PyObject **values)
+{
+    for (int i = 0; i < s->total; i++)
+        Py_XDECREF(values[i]);
 }
 
 /* ---- Buffers. ---- */
@@ -183,11 +193,6 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
         return false;
     }
     return true;
-}
-
-bool acquire_output(buffer *b, PyObject *object, const char *name)
-{
-    return acquire_slowly(b, object, name); /* never the fast path: check_output reads view.readonly */
 }
 
 bool check_output(const buffer *b, const char *name, size_t size)

@@ -46,8 +46,12 @@ static inline bool parse(const signature *s, PyTypeObject *owner, PyObject *cons
     return true;
 }
 
-/* The same for a constructor, which gets a tuple and a dict. */
+/*
+ * The same for a constructor, which gets a tuple and a dict. Code of a value's own, its __index__ or __buffer__, can
+ * find the dict (gc.get_referrers) and empty it: values are new references, to be given back by drop_values.
+ */
 bool parse_constructor(const signature *, PyTypeObject *, PyObject *args, PyObject *keywords, PyObject **values);
+void drop_values(const signature *, PyObject **values);
 
 /* ---- Buffers: any C-contiguous buffer; its size is in bytes. ---- */
 
@@ -60,8 +64,10 @@ typedef struct {
 
 #define NO_BUFFER(b) ((b).view.obj = NULL)
 
+/* Fills in the view of any buffer. What is written to is acquired so: check_output reads view.readonly. */
 bool acquire_slowly(buffer *, PyObject *, const char *name);
 
+/* The same, but of exact bytes only the address and the size: what every input is acquired by. */
 static inline bool acquire(buffer *b, PyObject *object, const char *name)
 {
     if (!PyBytes_CheckExact(object))
@@ -78,9 +84,6 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
 
 /* A buffer of exactly `size` bytes, else `error`. */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
-
-/* A buffer to write to; one that is read-only is noticed by check_output, after a stream has been claimed. */
-bool acquire_output(buffer *, PyObject *, const char *name);
 
 /* TypeError if it is read-only, ValueError if it is not exactly that size. */
 bool check_output(const buffer *, const char *name, size_t size);

@@ -103,7 +103,7 @@ static PyObject *stream_update_into(PyObject *object, PyObject *const *args, Py_
 
     NO_BUFFER(data), NO_BUFFER(out);
     if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") &&
-        acquire_output(&out, values[1], "buf") && claim(self)) {
+        acquire_slowly(&out, values[1], "buf") && claim(self)) {
         if (fits(self, "data", data.size) && check_output(&out, "buf", data.size) &&
             check_overlap(&out, "buf", &data, "data", true) && (result = PyLong_FromSize_t(data.size)) != NULL)
             xor(self, out.bytes, data.bytes, data.size);
@@ -285,9 +285,10 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     uint8_t key_copy[CHAPOLY_KEY_SIZE], nonce_copy[CHAPOLY_XNONCE_SIZE];
 
     NO_BUFFER(key), NO_BUFFER(nonce);
-    /* Copied at once: a number's __index__ may be code that changes the key or drops the last reference to it. */
-    if (parse_constructor(&s, type, args, keywords, values) &&
-        acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
+    if (!parse_constructor(&s, type, args, keywords, values))
+        return NULL;
+    /* Copied at once: a number's __index__ may be code that changes the key. */
+    if (acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
         memcpy(key_copy, key.bytes, CHAPOLY_KEY_SIZE) &&
         acquire_exactly(&nonce, values[1], "nonce", nonce_size, state->invalid_nonce) &&
         memcpy(nonce_copy, nonce.bytes, nonce_size) &&
@@ -305,6 +306,7 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     }
     chapoly_wipe(key_copy, sizeof key_copy);
     release(&key), release(&nonce);
+    drop_values(&s, values);
     return (PyObject *)self;
 }
 

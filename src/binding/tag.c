@@ -22,15 +22,16 @@ static PyObject *tag_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static const signature s = {"__new__", {"tag"}, 1, 1, 1};
     const module_state *state = PyType_GetModuleState(type);
-    PyObject *values[1], *self;
+    PyObject *values[1], *self = NULL;
     buffer bytes;
 
     NO_BUFFER(bytes);
-    if (!parse_constructor(&s, type, args, keywords, values) ||
-        !acquire_exactly(&bytes, values[0], "tag", 16, state->invalid_tag))
+    if (!parse_constructor(&s, type, args, keywords, values))
         return NULL;
-    self = allocate(type, bytes.bytes);
+    if (acquire_exactly(&bytes, values[0], "tag", 16, state->invalid_tag))
+        self = allocate(type, bytes.bytes);
     release(&bytes);
+    drop_values(&s, values);
     return self;
 }
 

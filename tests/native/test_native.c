@@ -249,6 +249,13 @@ static void test_concrete_cases(void)
     CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX - 10, 0, target, source, 11 * 64 + 1) ==
               CHAPOLY_COUNTER_OVERFLOW, "overflow from eleven blocks before the end");
     CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX, 64, target, source, 0) == CHAPOLY_OK, "nothing, at the end");
+    for (int bit = 32; bit < 64; bit++)
+        for (unsigned offset = 0; offset <= 64; offset += 16)
+            for (size_t len = 1; len <= 2000; len += 333) {
+                memset(target, 0xa5, len);
+                CHECK(chapoly_chacha_xor(kernel, &chacha, UINT64_C(1) << bit, offset, target, source, len) ==
+                          CHAPOLY_COUNTER_OVERFLOW && all(target, len, 0xa5), "%zu bytes of block 2^%d", len, bit);
+            }
     CHECK(chapoly_chacha_xor(kernel, &legacy, UINT64_MAX, 0, target, source, 64) == CHAPOLY_OK, "legacy, last block");
     CHECK(chapoly_chacha_xor(kernel, &legacy, UINT64_MAX, 0, target, source, 65) == CHAPOLY_COUNTER_OVERFLOW,
           "legacy, past the last block");
@@ -751,6 +758,12 @@ static void test_left(void)
     CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 0) == 64, "the last block");
     CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 63) == 1, "the last byte");
     CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 64) == 0, "nothing");
+    for (int bit = 32; bit < 64; bit++) /* blocks that the 32-bit counter has not */
+        for (unsigned offset = 0; offset <= 64; offset++)
+            CHECK(chapoly_chacha_left(&chacha, UINT64_C(1) << bit, offset) == 0 &&
+                      chapoly_chacha_left(&chacha, (UINT64_C(1) << bit) + UINT32_MAX, offset) == 0,
+                  "beyond the last block, 2^%d, offset %u", bit, offset);
+    CHECK(chapoly_chacha_left(&chacha, UINT64_MAX, 0) == 0, "far beyond the last block");
     CHECK(chapoly_chacha_left(&legacy, 0, 0) == UINT64_MAX, "more than a number holds");
     CHECK(chapoly_chacha_left(&legacy, UINT64_MAX - 2, 10) == 3 * 64 - 10, "two blocks and a part");
     CHECK(chapoly_chacha_left(&legacy, UINT64_MAX, 64) == 0, "nothing");

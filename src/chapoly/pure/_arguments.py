@@ -29,6 +29,8 @@ def view(name: str, value: Buffer) -> memoryview:
     try:
         memory = memoryview(value)
     except TypeError:
+        if hasattr(type(value), "__buffer__"):  # it is bytes-like and says itself why it cannot be had
+            raise
         raise TypeError(f"{name} must be bytes-like, not {type(value).__name__}") from None
     with memory:
         if not memory.c_contiguous:
