@@ -2,13 +2,16 @@
 
 import array
 import ctypes
+import gc
 import mmap
+import sys
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import AEADS, ENTRIES, N12, NONCE_SIZES, STREAMS, K, entry, having, make, refuses
+from entries import AEADS, DATA, ENTRIES, N12, NONCE_SIZES, STREAMS, K, entry, having, make, refuses
 
 BYTES = ("key", "nonce", "nonce16", "data", "associated_data", "message", "tag")
 
@@ -212,6 +215,76 @@ def test_the_key_is_copied(api: ModuleType, name: str) -> None:
                 assert made.encrypt(nonce, b"data") == same.encrypt(nonce, b"data")
 
 
+class Changer:
+    """An argument that overwrites another one before it gives its own value."""
+
+    def __init__(self, other: bytearray, value: Any) -> None:
+        self.other, self.value = other, value
+
+    def change(self) -> Any:
+        self.other[:] = b"\xff" * len(self.other)
+        return self.value
+
+    def __index__(self) -> int:
+        return self.change()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self.change())
+
+
+def followed_by_code() -> list[tuple[str, str, str]]:
+    """Each entry point, with a parameter of fixed size and a later one whose argument can run code."""
+    codes = {"counter", "rounds"}
+    if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
+        codes |= {*BYTES, "out", "buf"}
+    return [
+        (name, parameter, later)
+        for name, parameter in having("key", "nonce", "nonce16", "tag")
+        for later in list(ENTRIES[name])[list(ENTRIES[name]).index(parameter) + 1 :]
+        if later in codes
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter", "later"), followed_by_code())
+def test_what_has_a_fixed_size_is_copied_before_a_later_argument_is_asked(
+    api: ModuleType, name: str, parameter: str, later: str
+) -> None:
+    good = ENTRIES[name]
+    out, right = bytearray(len(DATA)), bytearray(len(DATA))
+    given = bytearray(good[parameter])
+    changer = Changer(given, out if later == "out" else good[later])
+    expected = outcome(name, api, good | ({"out": right} if later == "out" else {}))
+    assert outcome(name, api, good | {parameter: given, later: changer}) == expected
+    assert given == b"\xff" * len(given)
+    assert out == right
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_arguments_outlive_the_dict_that_brought_them(api: ModuleType, name: str) -> None:
+    class Rounds:
+        def __index__(self) -> int:
+            return 12
+
+    class Thief:
+        def __init__(self, rounds: Rounds) -> None:
+            self.rounds = weakref.ref(rounds)
+
+        def __index__(self) -> int:
+            for found in gc.get_objects():
+                if type(found) is dict and found.get("counter") is self:
+                    found.clear()
+            assert self.rounds() is not None
+            return 0
+
+    def arguments() -> dict[str, Any]:  # to which nothing else refers
+        rounds = Rounds()
+        return {"counter": Thief(rounds), "rounds": rounds}
+
+    given = {p: ENTRIES[name][p] for p in ("key", "nonce")}
+    made = getattr(api, name)(**given, **arguments())
+    assert made.keystream(100) == make(api, name, rounds=12).keystream(100)
+
+
 @pytest.mark.parametrize("owner", AEADS)
 def test_decryption_that_fails_changes_no_input(api: ModuleType, owner: str) -> None:
     name = f"{owner}.decrypt"
@@ -235,18 +308,3 @@ def test_results_are_exactly_bytes(api: ModuleType) -> None:
     ):
         assert type(result) is bytes
     assert type(api.chacha20.cipher(K, 0, N12, b"abc", out=bytearray(3))) is int
-
-
-@pytest.mark.parametrize(("name", "nonce_size"), [("ChaCha20", 12), ("XChaCha20", 24), ("ChaCha20Legacy", 8)])
-def test_a_key_is_copied_before_a_number_is_asked(api: ModuleType, name: str, nonce_size: int) -> None:
-    key = bytearray(range(32))
-
-    class Counter:
-        def __index__(self) -> int:
-            key[:] = bytes(32)
-            return 0
-
-    make_stream, nonce = getattr(api, name), bytes(nonce_size)
-    assert make_stream(key, nonce, counter=Counter()).keystream(64) == make_stream(
-        bytes(range(32)), nonce
-    ).keystream(64)

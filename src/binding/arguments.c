@@ -182,6 +182,8 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
         NO_BUFFER(*b);
         return false;
     }
+    if (b->view.obj != NULL)
+        b->bytes = memcpy(b->copy, b->bytes, size);
     return true;
 }
 
@@ -201,10 +203,16 @@ bool check_output(const buffer *b, const char *name, size_t size)
     return false;
 }
 
+/* Where the caller's memory begins. */
+static uintptr_t address(const buffer *b)
+{
+    return (uintptr_t)(b->view.obj != NULL ? b->view.buf : b->bytes);
+}
+
 bool check_overlap(const buffer *output, const char *output_name, const buffer *input, const char *input_name,
                    bool in_place)
 {
-    const uintptr_t o = (uintptr_t)output->bytes, i = (uintptr_t)input->bytes;
+    const uintptr_t o = address(output), i = address(input);
 
     if (output->size == 0 || input->size == 0 || o + output->size <= i || i + input->size <= o || (in_place && o == i))
         return true;

@@ -56,6 +56,7 @@ typedef struct {
     uint8_t *bytes;
     size_t size;
     Py_buffer view;
+    uint8_t copy[CHAPOLY_KEY_SIZE]; /* for acquire_exactly */
 } buffer;
 
 #define NO_BUFFER(b) ((b).view.obj = NULL)
@@ -76,7 +77,10 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
     return true;
 }
 
-/* A buffer of exactly `size` bytes, else `error`. */
+/*
+ * A buffer of exactly `size` bytes, no more than a key has, else `error`. What is no bytes object is copied: asking for
+ * a later argument may run code (__index__, __buffer__) that changes it.
+ */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
 
 /* A buffer to write to; one that is read-only is noticed by check_output, after a stream has been claimed. */
@@ -91,8 +95,11 @@ bool check_overlap(const buffer *output, const char *output_name, const buffer *
 
 static inline void release(buffer *b)
 {
-    if (b->view.obj != NULL)
-        PyBuffer_Release(&b->view);
+    if (b->view.obj == NULL)
+        return;
+    if (b->bytes == b->copy)
+        chapoly_wipe(b->copy, sizeof b->copy);
+    PyBuffer_Release(&b->view);
 }
 
 /*

@@ -282,29 +282,29 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     buffer key, nonce;
     uint64_t counter = 0;
     unsigned rounds;
-    uint8_t key_copy[CHAPOLY_KEY_SIZE], nonce_copy[CHAPOLY_XNONCE_SIZE];
 
     NO_BUFFER(key), NO_BUFFER(nonce);
-    /* Copied at once: a number's __index__ may be code that changes the key or drops the last reference to it. */
-    if (parse_constructor(&s, type, args, keywords, values) &&
-        acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
-        memcpy(key_copy, key.bytes, CHAPOLY_KEY_SIZE) &&
+    if (!parse_constructor(&s, type, args, keywords, values))
+        return NULL;
+    for (int i = 0; i < s.total; i++) /* __index__ may be code that finds the dict of the keywords and empties it */
+        Py_XINCREF(values[i]);
+    if (acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
         acquire_exactly(&nonce, values[1], "nonce", nonce_size, state->invalid_nonce) &&
-        memcpy(nonce_copy, nonce.bytes, nonce_size) &&
         (values[2] == NULL || integer_up_to(&counter, values[2], "counter", last, state->counter_overflow)) &&
         rounds_from(&rounds, values[3]) && (self = (stream_object *)PyType_GenericAlloc(type, 0)) != NULL) {
         self->kernel = chapoly_kernel_chosen();
         self->block = counter;
         atomic_flag_clear(&self->busy);
         if (nonce_size == CHAPOLY_XNONCE_SIZE)
-            chapoly_xchacha20_init(self->kernel, &self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_xchacha20_init(self->kernel, &self->chacha, key.bytes, nonce.bytes, rounds);
         else if (nonce_size == CHAPOLY_LEGACY_NONCE_SIZE)
-            chapoly_chacha20_legacy_init(&self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_chacha20_legacy_init(&self->chacha, key.bytes, nonce.bytes, rounds);
         else
-            chapoly_chacha20_init(&self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_chacha20_init(&self->chacha, key.bytes, nonce.bytes, rounds);
     }
-    chapoly_wipe(key_copy, sizeof key_copy);
     release(&key), release(&nonce);
+    for (int i = 0; i < s.total; i++)
+        Py_XDECREF(values[i]);
     return (PyObject *)self;
 }
 
