@@ -101,6 +101,50 @@ def test_a_fortran_order_buffer_is_not_contiguous(api: ModuleType) -> None:
     assert api.chacha20.block(c_order, 1, N12) == api.chacha20.block(K, 1, N12)
 
 
+@pytest.mark.parametrize(("name", "parameter"), having("data", "associated_data", "message"))
+def test_what_is_empty_is_contiguous(api: ModuleType, name: str, parameter: str) -> None:
+    backwards = memoryview(b"")[::-1]
+    assert not backwards.c_contiguous  # so memoryview says; CPython's PyBuffer_IsContiguous decides
+    if (name.rpartition(".")[2], parameter) == ("decrypt", "data"):
+        with refuses(api.InvalidTag, "data must be at least 16 bytes, got 0"):
+            entry(api, name)(**ENTRIES[name] | {parameter: backwards})
+    elif name.endswith(("decrypt", "verify")):
+        with refuses(api.InvalidTag, "tag does not match"):
+            entry(api, name)(**ENTRIES[name] | {parameter: backwards})
+    else:
+        given, same = (
+            ENTRIES[name] | ({"buf": bytearray()} if name.endswith("into") else {}) | {parameter: empty}
+            for empty in (backwards, b"")
+        )
+        assert outcome(name, api, given) == outcome(name, api, same)
+
+
+def test_an_empty_output_is_contiguous(api: ModuleType) -> None:
+    for empty in (memoryview(bytearray())[::-1], memoryview(bytearray(5))[5:][::2]):
+        assert api.chacha20.cipher(K, 0, N12, empty, out=empty) == 0
+        assert api.ChaCha20(K, N12).update_into(empty, empty) == 0
+        with refuses(ValueError, "out must be 1 bytes, got 0"):
+            api.chacha20.cipher(K, 0, N12, b"x", out=empty)
+        with refuses(TypeError, "out must be writable"):
+            api.chacha20.cipher(K, 0, N12, empty, out=empty.toreadonly())
+
+
+@pytest.mark.parametrize(("name", "parameter"), having("key", "nonce", "nonce16", "tag"))
+def test_what_is_empty_has_the_wrong_size_and_not_the_wrong_order(
+    api: ModuleType, name: str, parameter: str
+) -> None:
+    with pytest.raises(api.Error, match=rf"^{parameter} must be \d+ bytes, got 0$"):
+        entry(api, name)(**ENTRIES[name] | {parameter: memoryview(b"")[::-1]})
+
+
+def test_what_is_reached_by_pointers_is_not_contiguous_even_if_empty(api: ModuleType) -> None:
+    testbuffer = pytest.importorskip("_testbuffer", reason="this CPython comes without its test modules")
+    rows = testbuffer.ndarray([1, 2, 3, 4], shape=[2, 2], format="B", flags=testbuffer.ND_PIL)
+    for indirect in (rows, rows[0:0]):
+        with refuses(BufferError, "message must be C-contiguous"):
+            api.poly1305.mac(K, indirect)
+
+
 def offsets(api: ModuleType) -> range:
     """Alignments matter to machine code; pure Python meets a few."""
     return range(0, 64, 9 if api.kernel == "pure" else 1)

@@ -31,11 +31,12 @@ def view(name: str, value: Buffer) -> memoryview:
     except TypeError:
         raise TypeError(f"{name} must be bytes-like, not {type(value).__name__}") from None
     with memory:
-        if not memory.c_contiguous:
+        # What is empty is contiguous, says CPython's PyBuffer_IsContiguous, if it is not reached by pointers.
+        if not memory.c_contiguous and (memory.nbytes or memory.suboffsets):
             raise BufferError(f"{name} must be C-contiguous")
         try:
             return memory.cast("B")
-        except TypeError:  # a format or a shape that cast() does not know
+        except TypeError:  # a format, a shape or strides that cast() does not know
             from pickle import PickleBuffer
 
             return PickleBuffer(value).raw()
