@@ -123,8 +123,8 @@ static inline PyObject *new_bytes(size_t size, uint8_t **bytes)
 {
     PyObject *result;
 
-    if (size > PY_SSIZE_T_MAX - 64) { /* room for the object's own header */
-        PyErr_NoMemory();
+    if (size > PY_SSIZE_T_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "byte string is too large"); /* CPython's own, from a little below on */
         return NULL;
     }
     result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
