@@ -6,6 +6,7 @@ import gc
 import inspect
 import pickle
 import re
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -264,7 +265,10 @@ def misshapen(name: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         calls.append(((), {}))
         calls.append((tuple(good[p] for p in required[:-1]), {}))
         calls.append((tuple(good[p] for p in required), {required[0]: good[required[0]]}))
-    calls.append(((), good | {"unexpected": 1}))
+    for other in ("unexpected", "self", "cls"):
+        calls.append(((), good | {other: 1}))
+        calls.append(((), {other: 1}))
+        calls.append(((*good.values(), 1), {other: 1}))
     calls.append(((*good.values(), 1), {}))
     calls.append(((*good.values(), 1, 2), {}))
     return calls
@@ -276,14 +280,32 @@ def test_calls_of_the_wrong_shape_are_type_errors(api: ModuleType, name: str) ->
         outcome(entry(api, name), positional, named)
 
 
+def readable(name: str) -> Callable[..., Any]:
+    """What entry() gives, of pure."""
+    owner, _, method = name.rpartition(".")
+    return getattr(getattr(pure, owner)(**ENTRIES[owner]), method) if owner in TYPES else flat(pure, name)
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_calls_of_the_wrong_shape_have_the_same_text(native_api: ModuleType, name: str) -> None:
-    owner, _, method = name.rpartition(".")
     for positional, named in misshapen(name):
-        readable = (
-            getattr(getattr(pure, owner)(**ENTRIES[owner]), method) if owner in TYPES else flat(pure, name)
+        assert outcome(entry(native_api, name), positional, named) == outcome(
+            readable(name), positional, named
         )
-        assert outcome(entry(native_api, name), positional, named) == outcome(readable, positional, named)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_only_pure_suggests_what_was_meant(native_api: ModuleType, name: str) -> None:
+    # A known difference: from Python 3.13 on the interpreter adds this to its error, if code in Python is called.
+    suggestion = re.compile(r"\. Did you mean '(\w+)'\?$")
+    for parameter in ENTRIES[name]:
+        misspelt = {parameter + "s": ENTRIES[name][parameter]}
+        _, native = outcome(entry(native_api, name), (), misspelt)
+        _, text = outcome(readable(name), (), misspelt)
+        assert native.endswith(f"got an unexpected keyword argument '{parameter}s'")
+        assert suggestion.sub("", text) == native
+        found = suggestion.search(text)
+        assert (found and found[1]) == (parameter if sys.version_info >= (3, 13) else None)
 
 
 def test_every_parameter_can_be_given_by_position_or_name(api: ModuleType) -> None:

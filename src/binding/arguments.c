@@ -33,6 +33,9 @@ static void raise_about(const signature *s, PyTypeObject *owner, PyObject *rest)
 
 static bool take_keyword(const signature *s, PyTypeObject *owner, PyObject *keyword, PyObject *value, PyObject **values)
 {
+    const char *const bound = strcmp(s->name, "__new__") == 0 ? "cls" : "self"; /* the first parameter in Python */
+    const char *problem = "an unexpected keyword argument";
+
     if (!PyUnicode_Check(keyword)) { /* the dict of a constructor comes here unchecked */
         PyErr_SetString(PyExc_TypeError, "keywords must be strings");
         return false;
@@ -40,14 +43,15 @@ static bool take_keyword(const signature *s, PyTypeObject *owner, PyObject *keyw
     for (int i = 0; i < s->total; i++) {
         if (PyUnicode_CompareWithASCIIString(keyword, s->parameters[i]) != 0)
             continue;
-        if (values[i] != NULL) {
-            raise_about(s, owner, PyUnicode_FromFormat("got multiple values for argument '%U'", keyword));
-            return false;
+        if (values[i] == NULL) {
+            values[i] = value;
+            return true;
         }
-        values[i] = value;
-        return true;
+        problem = "multiple values for argument";
     }
-    raise_about(s, owner, PyUnicode_FromFormat("got an unexpected keyword argument '%U'", keyword));
+    if (owner != NULL && PyUnicode_CompareWithASCIIString(keyword, bound) == 0)
+        problem = "multiple values for argument";
+    raise_about(s, owner, PyUnicode_FromFormat("got %s '%U'", problem, keyword));
     return false;
 }
 
