@@ -296,7 +296,7 @@ def test_calls_of_the_wrong_shape_have_the_same_text(native_api: ModuleType, nam
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_only_pure_suggests_what_was_meant(native_api: ModuleType, name: str) -> None:
-    # A known difference: from Python 3.13 on the interpreter adds this to its error, if code in Python is called.
+    # A known difference: from Python 3.13 on the interpreter adds this to its error about code in Python.
     suggestion = re.compile(r"\. Did you mean '(\w+)'\?$")
     for parameter in ENTRIES[name]:
         misspelt = {parameter + "s": ENTRIES[name][parameter]}

@@ -19,6 +19,7 @@
 typedef struct {
     PyObject *invalid_key, *invalid_nonce, *invalid_tag, *counter_overflow, *state_error; /* of chapoly.errors */
     PyTypeObject *tag;
+    PyObject *fresh_bytes; /* a bytes object that nobody else sees: for new_tag */
 } module_state;
 
 /* ---- Arguments. ---- */

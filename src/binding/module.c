@@ -135,7 +135,8 @@ static int add_types(PyObject *module, module_state *state)
     };
 
     state->tag = (PyTypeObject *)add_type(module, &tag_spec, (PyObject *)&PyBytes_Type, 0, 0);
-    if (state->tag == NULL)
+    state->fresh_bytes = PyBytes_FromStringAndSize(NULL, CHAPOLY_TAG_SIZE);
+    if (state->tag == NULL || state->fresh_bytes == NULL)
         return -1;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         PyObject *type = add_type(module, types[i].spec, NULL, types[i].nonce_size, types[i].tag_size);
@@ -183,7 +184,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->invalid_tag);
     Py_VISIT(state->counter_overflow);
     Py_VISIT(state->state_error);
-    Py_VISIT(state->tag);
+    Py_VISIT(state->tag); /* not fresh_bytes, which gc.get_referents would show */
     return 0;
 }
 
@@ -197,6 +198,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->counter_overflow);
     Py_CLEAR(state->state_error);
     Py_CLEAR(state->tag);
+    Py_CLEAR(state->fresh_bytes);
     return 0;
 }
 
