@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import ENTRIES, NONCE_SIZES, RFC, STREAMS, TYPES, K, entry, make, refuses
+from entries import ENTRIES, MAC, NONCE_SIZES, RFC, STREAMS, TYPES, K, entry, make, refuses
 
 import chapoly.pure
 
@@ -154,6 +154,49 @@ def test_objects_take_no_attributes(api: ModuleType, name: str) -> None:
         with pytest.raises(AttributeError):
             setattr(thing, attribute, 1)
     assert not hasattr(thing, "__dict__")
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_objects_keep_their_type(api: ModuleType, name: str) -> None:
+    kind, thing = getattr(api, name), make(api, name)
+    alike = type("Alike", (), {"__slots__": getattr(kind, "__slots__", ())})
+    others = [getattr(api, other) for other in TYPES]
+    for other in (*others, alike, bytes, object):
+        for assign in (setattr, object.__setattr__):
+            with refuses(
+                TypeError, "__class__ assignment only supported for mutable types or ModuleType subclasses"
+            ):
+                assign(thing, "__class__", other)
+    with refuses(TypeError, "can't delete __class__ attribute"):
+        del thing.__class__
+    assert thing.__class__ is type(thing) is kind
+    assert isinstance(thing, kind)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_what_no_constructor_has_made_computes_nothing(api: ModuleType, name: str) -> None:
+    # A known difference: no code in Python can keep object.__new__ from making what then has no key.
+    kind = getattr(api, name)
+    if api.backend == "native":
+        with refuses(TypeError, f"object.__new__(chapoly.{name}) is not safe, use chapoly.{name}.__new__()"):
+            object.__new__(kind)
+    else:
+        made = object.__new__(kind)
+        for method in (m for m in METHODS if m.startswith(f"{name}.") and ".generate_" not in m):
+            with pytest.raises(AttributeError):
+                getattr(made, method.partition(".")[2])(**ENTRIES[method])
+
+
+def test_a_tag_that_no_constructor_has_made_matches_nothing(api: ModuleType) -> None:
+    # A known difference: nor can it keep bytes.__new__ from making a Tag of another length.
+    if api.backend == "native":
+        with refuses(TypeError, "bytes.__new__(chapoly.Tag) is not safe, use chapoly.Tag.__new__()"):
+            bytes.__new__(api.Tag, b"x")
+    else:
+        made = bytes.__new__(api.Tag, b"x")
+        assert made != api.Tag(MAC.tag)
+        with refuses(api.InvalidTag, "tag must be 16 bytes, got 1"):
+            api.poly1305.verify(MAC.key, MAC.msg, made)
 
 
 @pytest.mark.parametrize("name", OBJECTS)
