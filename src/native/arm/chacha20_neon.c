@@ -222,6 +222,4 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
     chapoly_wipe(at, sizeof at);
 }
 
-#else
-typedef int chapoly_chacha20_neon_left_out; /* a file of C must declare something */
 #endif
