@@ -10,6 +10,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#if !defined(__STDC_NO_ATOMICS__)
+#include <stdatomic.h>
+#endif
 #include <stdbool.h>
 #include <string.h>
 
@@ -154,6 +157,42 @@ bool rounds_from(unsigned *, PyObject *object);
 
 /* CounterOverflow: "NAME must be at most LIMIT bytes, got SIZE". */
 void raise_too_long(const module_state *, const char *name, uint64_t limit, size_t size);
+
+/* ---- Objects for one call at a time: whether a call is in progress. ---- */
+
+#if !defined(__STDC_NO_ATOMICS__)
+
+typedef atomic_flag busy_flag;
+
+static inline bool test_and_set_busy(busy_flag *busy)
+{
+    return atomic_flag_test_and_set_explicit(busy, memory_order_acquire);
+}
+
+static inline void clear_busy(busy_flag *busy)
+{
+    atomic_flag_clear_explicit(busy, memory_order_release);
+}
+
+#elif !defined(Py_GIL_DISABLED)
+
+typedef bool busy_flag; /* a compiler without C11 atomics: only who holds the GIL comes here */
+
+static inline bool test_and_set_busy(busy_flag *busy)
+{
+    const bool before = *busy;
+    *busy = true;
+    return before;
+}
+
+static inline void clear_busy(busy_flag *busy)
+{
+    *busy = false;
+}
+
+#else
+#error "without the GIL, C11 atomics are needed; MSVC has them with /experimental:c11atomics"
+#endif
 
 /* ---- The GIL is released for calls over this many bytes. Measured by bench/gil_threshold.py. ---- */
 
