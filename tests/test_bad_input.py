@@ -1,8 +1,10 @@
 """Bad input gives the named error with its exact text, through every entry point, and writes nothing."""
 
 import ctypes
+import operator
 import sys
-from types import ModuleType
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -66,6 +68,55 @@ def test_what_is_no_buffer(api: ModuleType, name: str, parameter: str) -> None:
             continue
         with refuses(TypeError, f"{parameter} must be bytes-like, not {type(wrong).__name__}"):
             call(api, name, **{parameter: wrong})
+
+
+if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
+
+    class Exporter:
+        def __init__(self, code: Callable[[], Any]) -> None:
+            self.code = code
+
+        def __buffer__(self, flags: int) -> Any:
+            return self.code()
+
+    class NoBuffer:
+        __buffer__ = None
+
+    def broken() -> Any:
+        raise TypeError("from __buffer__")
+
+    def missing() -> Any:
+        raise KeyError("from __buffer__")
+
+    EXPORTERS = [
+        (Exporter(broken), TypeError, "from __buffer__"),
+        (Exporter(missing), KeyError, "'from __buffer__'"),
+        (
+            Exporter(lambda: memoryview("text")),
+            TypeError,
+            "memoryview: a bytes-like object is required, not 'str'",
+        ),
+        (Exporter(lambda: b"no view"), TypeError, "__buffer__ returned non-memoryview object"),
+        (NoBuffer(), TypeError, "'NoneType' object is not callable"),
+    ]
+
+    @pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "out", "buf"))
+    def test_what_an_exporter_raises_is_raised(api: ModuleType, name: str, parameter: str) -> None:
+        for exporter, error, text in EXPORTERS:
+            with refuses(error, text):
+                call(api, name, **{parameter: exporter})
+
+    @pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+    def test_what_an_exporter_raises_when_compared_is_raised(api: ModuleType, compare: Any) -> None:
+        for exporter, error, text in EXPORTERS:
+            with refuses(error, text):
+                compare(api.Tag(bytes(16)), exporter)
+
+    def test_an_attribute_of_an_object_makes_it_no_buffer(api: ModuleType) -> None:
+        thing = SimpleNamespace(__buffer__=lambda flags: memoryview(bytes(32)))
+        with refuses(TypeError, "key must be bytes-like, not SimpleNamespace"):
+            api.poly1305.mac(thing, b"")
+        assert api.Tag(bytes(16)) != thing
 
 
 @pytest.mark.parametrize(("name", "parameter"), having(*BYTES))

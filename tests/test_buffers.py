@@ -5,12 +5,13 @@ import ctypes
 import gc
 import mmap
 import sys
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import AEADS, ENTRIES, N12, NONCE_SIZES, STREAMS, TYPES, K, entry, having, make, refuses
+from entries import AEADS, DATA, ENTRIES, N12, NONCE_SIZES, STREAMS, TYPES, K, entry, having, make, refuses
 
 BYTES = ("key", "nonce", "nonce16", "data", "associated_data", "message", "tag")
 
@@ -101,6 +102,50 @@ def test_a_fortran_order_buffer_is_not_contiguous(api: ModuleType) -> None:
             entry(api, name)(**ENTRIES[name] | {parameter: fortran})
     c_order = testbuffer.ndarray(list(range(32)), shape=[4, 8], format="B")
     assert api.chacha20.block(c_order, 1, N12) == api.chacha20.block(K, 1, N12)
+
+
+@pytest.mark.parametrize(("name", "parameter"), having("data", "associated_data", "message"))
+def test_what_is_empty_is_contiguous(api: ModuleType, name: str, parameter: str) -> None:
+    backwards = memoryview(b"")[::-1]
+    assert not backwards.c_contiguous  # so memoryview says; CPython's PyBuffer_IsContiguous decides
+    if (name.rpartition(".")[2], parameter) == ("decrypt", "data"):
+        with refuses(api.InvalidTag, "data must be at least 16 bytes, got 0"):
+            entry(api, name)(**ENTRIES[name] | {parameter: backwards})
+    elif name.endswith(("decrypt", "verify")):
+        with refuses(api.InvalidTag, "tag does not match"):
+            entry(api, name)(**ENTRIES[name] | {parameter: backwards})
+    else:
+        given, same = (
+            ENTRIES[name] | ({"buf": bytearray()} if name.endswith("into") else {}) | {parameter: empty}
+            for empty in (backwards, b"")
+        )
+        assert outcome(name, api, given) == outcome(name, api, same)
+
+
+def test_an_empty_output_is_contiguous(api: ModuleType) -> None:
+    for empty in (memoryview(bytearray())[::-1], memoryview(bytearray(5))[5:][::2]):
+        assert api.chacha20.cipher(K, 0, N12, empty, out=empty) == 0
+        assert api.ChaCha20(K, N12).update_into(empty, empty) == 0
+        with refuses(ValueError, "out must be 1 bytes, got 0"):
+            api.chacha20.cipher(K, 0, N12, b"x", out=empty)
+        with refuses(TypeError, "out must be writable"):
+            api.chacha20.cipher(K, 0, N12, empty, out=empty.toreadonly())
+
+
+@pytest.mark.parametrize(("name", "parameter"), having("key", "nonce", "nonce16", "tag"))
+def test_what_is_empty_has_the_wrong_size_and_not_the_wrong_order(
+    api: ModuleType, name: str, parameter: str
+) -> None:
+    with pytest.raises(api.Error, match=rf"^{parameter} must be \d+ bytes, got 0$"):
+        entry(api, name)(**ENTRIES[name] | {parameter: memoryview(b"")[::-1]})
+
+
+def test_what_is_reached_by_pointers_is_not_contiguous_even_if_empty(api: ModuleType) -> None:
+    testbuffer = pytest.importorskip("_testbuffer", reason="this CPython comes without its test modules")
+    rows = testbuffer.ndarray([1, 2, 3, 4], shape=[2, 2], format="B", flags=testbuffer.ND_PIL)
+    for indirect in (rows, rows[0:0]):
+        with refuses(BufferError, "message must be C-contiguous"):
+            api.poly1305.mac(K, indirect)
 
 
 def offsets(api: ModuleType) -> range:
@@ -262,6 +307,76 @@ def test_the_key_is_copied(api: ModuleType, name: str) -> None:
             else:
                 nonce = bytes(NONCE_SIZES[name])
                 assert made.encrypt(nonce, b"data") == same.encrypt(nonce, b"data")
+
+
+class Changer:
+    """An argument that overwrites another one before it gives its own value."""
+
+    def __init__(self, other: bytearray, value: Any) -> None:
+        self.other, self.value = other, value
+
+    def change(self) -> Any:
+        self.other[:] = b"\xff" * len(self.other)
+        return self.value
+
+    def __index__(self) -> int:
+        return self.change()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self.change())
+
+
+def followed_by_code() -> list[tuple[str, str, str]]:
+    """Each entry point, with a parameter of fixed size and a later one whose argument can run code."""
+    codes = {"counter", "rounds"}
+    if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
+        codes |= {*BYTES, "out", "buf"}
+    return [
+        (name, parameter, later)
+        for name, parameter in having("key", "nonce", "nonce16", "tag")
+        for later in list(ENTRIES[name])[list(ENTRIES[name]).index(parameter) + 1 :]
+        if later in codes
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter", "later"), followed_by_code())
+def test_what_has_a_fixed_size_is_copied_before_a_later_argument_is_asked(
+    api: ModuleType, name: str, parameter: str, later: str
+) -> None:
+    good = ENTRIES[name]
+    out, right = bytearray(len(DATA)), bytearray(len(DATA))
+    given = bytearray(good[parameter])
+    changer = Changer(given, out if later == "out" else good[later])
+    expected = outcome(name, api, good | ({"out": right} if later == "out" else {}))
+    assert outcome(name, api, good | {parameter: given, later: changer}) == expected
+    assert given == b"\xff" * len(given)
+    assert out == right
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_arguments_outlive_the_dict_that_brought_them(api: ModuleType, name: str) -> None:
+    class Rounds:
+        def __index__(self) -> int:
+            return 12
+
+    class Thief:
+        def __init__(self, rounds: Rounds) -> None:
+            self.rounds = weakref.ref(rounds)
+
+        def __index__(self) -> int:
+            for found in gc.get_objects():
+                if type(found) is dict and found.get("counter") is self:
+                    found.clear()
+            assert self.rounds() is not None
+            return 0
+
+    def arguments() -> dict[str, Any]:  # to which nothing else refers
+        rounds = Rounds()
+        return {"counter": Thief(rounds), "rounds": rounds}
+
+    given = {p: ENTRIES[name][p] for p in ("key", "nonce")}
+    made = getattr(api, name)(**given, **arguments())
+    assert made.keystream(100) == make(api, name, rounds=12).keystream(100)
 
 
 @pytest.mark.parametrize("owner", AEADS)

@@ -205,6 +205,29 @@ def test_bench_compares_kernels_on_stdout(monkeypatch: pytest.MonkeyPatch) -> No
     assert chapoly.kernel == _backend.kernel
 
 
+@needs_extra
+def test_bench_writes_one_thing_to_stdout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(_bench, "QUICK_CASES", [("decrypt", 114), ("decrypt", 256)])
+    in_svg, in_json = tmp_path / "bench.svg", tmp_path / "bench.json"
+
+    plot = output("bench", "--quick", "--plot", "-")
+    assert ET.fromstring(plot).tag == "{http://www.w3.org/2000/svg}svg"
+    plot = output("bench", "--quick", "--plot", "-", "--json", str(in_json))
+    assert ET.fromstring(plot).tag == "{http://www.w3.org/2000/svg}svg"
+    assert json.loads(in_json.read_text(encoding="utf-8"))["results"]
+    assert json.loads(output("bench", "--quick", "--json", "--plot", str(in_svg)))["results"]
+    assert ET.parse(in_svg).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+    monkeypatch.setattr(_bench, "measure", None)  # it is refused before anything is measured
+    for arguments in (["--json", "--plot", "-"], ["--plot", "-", "--json", "-"]):
+        result = run("bench", "--quick", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "--json and --plot cannot both go to stdout" in result.stderr
+    status, printed, complaint = command("bench", "--quick", "--json", "--plot", "-")
+    assert (status, printed) == (2, "")
+    assert "--json and --plot cannot both go to stdout" in complaint
+
+
 def test_a_full_run_measures_what_was_asked() -> None:
     sizes = [16, 64, 114, 128, 256, 1024, 4096, 65536, 1048576]
     for operation in ("cipher", "mac, small key", "mac, mid key", "mac, big key", "encrypt", "decrypt"):

@@ -6,12 +6,13 @@ import gc
 import inspect
 import pickle
 import re
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import ENTRIES, NONCE_SIZES, RFC, STREAMS, TYPES, K, entry, make, refuses
+from entries import ENTRIES, MAC, NONCE_SIZES, RFC, STREAMS, TYPES, K, entry, make, refuses
 
 import chapoly.pure
 
@@ -155,6 +156,49 @@ def test_objects_take_no_attributes(api: ModuleType, name: str) -> None:
     assert not hasattr(thing, "__dict__")
 
 
+@pytest.mark.parametrize("name", TYPES)
+def test_objects_keep_their_type(api: ModuleType, name: str) -> None:
+    kind, thing = getattr(api, name), make(api, name)
+    alike = type("Alike", (), {"__slots__": getattr(kind, "__slots__", ())})
+    others = [getattr(api, other) for other in TYPES]
+    for other in (*others, alike, bytes, object):
+        for assign in (setattr, object.__setattr__):
+            with refuses(
+                TypeError, "__class__ assignment only supported for mutable types or ModuleType subclasses"
+            ):
+                assign(thing, "__class__", other)
+    with refuses(TypeError, "can't delete __class__ attribute"):
+        del thing.__class__
+    assert thing.__class__ is type(thing) is kind
+    assert isinstance(thing, kind)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_what_no_constructor_has_made_computes_nothing(api: ModuleType, name: str) -> None:
+    # A known difference: no code in Python can keep object.__new__ from making what then has no key.
+    kind = getattr(api, name)
+    if api.backend == "native":
+        with refuses(TypeError, f"object.__new__(chapoly.{name}) is not safe, use chapoly.{name}.__new__()"):
+            object.__new__(kind)
+    else:
+        made = object.__new__(kind)
+        for method in (m for m in METHODS if m.startswith(f"{name}.") and ".generate_" not in m):
+            with pytest.raises(AttributeError):
+                getattr(made, method.partition(".")[2])(**ENTRIES[method])
+
+
+def test_a_tag_that_no_constructor_has_made_matches_nothing(api: ModuleType) -> None:
+    # A known difference: nor can it keep bytes.__new__ from making a Tag of another length.
+    if api.backend == "native":
+        with refuses(TypeError, "bytes.__new__(chapoly.Tag) is not safe, use chapoly.Tag.__new__()"):
+            bytes.__new__(api.Tag, b"x")
+    else:
+        made = bytes.__new__(api.Tag, b"x")
+        assert made != api.Tag(MAC.tag)
+        with refuses(api.InvalidTag, "tag must be 16 bytes, got 1"):
+            api.poly1305.verify(MAC.key, MAC.msg, made)
+
+
 @pytest.mark.parametrize("name", OBJECTS)
 def test_calling_init_again_does_not_change_the_key(api: ModuleType, name: str) -> None:
     thing, same = make(api, name), make(api, name)
@@ -264,7 +308,10 @@ def misshapen(name: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         calls.append(((), {}))
         calls.append((tuple(good[p] for p in required[:-1]), {}))
         calls.append((tuple(good[p] for p in required), {required[0]: good[required[0]]}))
-    calls.append(((), good | {"unexpected": 1}))
+    for other in ("unexpected", "self", "cls"):
+        calls.append(((), good | {other: 1}))
+        calls.append(((), {other: 1}))
+        calls.append(((*good.values(), 1), {other: 1}))
     calls.append(((*good.values(), 1), {}))
     calls.append(((*good.values(), 1, 2), {}))
     return calls
@@ -276,14 +323,32 @@ def test_calls_of_the_wrong_shape_are_type_errors(api: ModuleType, name: str) ->
         outcome(entry(api, name), positional, named)
 
 
+def readable(name: str) -> Callable[..., Any]:
+    """What entry() gives, of pure."""
+    owner, _, method = name.rpartition(".")
+    return getattr(getattr(pure, owner)(**ENTRIES[owner]), method) if owner in TYPES else flat(pure, name)
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_calls_of_the_wrong_shape_have_the_same_text(native_api: ModuleType, name: str) -> None:
-    owner, _, method = name.rpartition(".")
     for positional, named in misshapen(name):
-        readable = (
-            getattr(getattr(pure, owner)(**ENTRIES[owner]), method) if owner in TYPES else flat(pure, name)
+        assert outcome(entry(native_api, name), positional, named) == outcome(
+            readable(name), positional, named
         )
-        assert outcome(entry(native_api, name), positional, named) == outcome(readable, positional, named)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_only_pure_suggests_what_was_meant(native_api: ModuleType, name: str) -> None:
+    # A known difference: from Python 3.13 on the interpreter adds this to its error about code in Python.
+    suggestion = re.compile(r"\. Did you mean '(\w+)'\?$")
+    for parameter in ENTRIES[name]:
+        misspelt = {parameter + "s": ENTRIES[name][parameter]}
+        _, native = outcome(entry(native_api, name), (), misspelt)
+        _, text = outcome(readable(name), (), misspelt)
+        assert native.endswith(f"got an unexpected keyword argument '{parameter}s'")
+        assert suggestion.sub("", text) == native
+        found = suggestion.search(text)
+        assert (found and found[1]) == (parameter if sys.version_info >= (3, 13) else None)
 
 
 def test_every_parameter_can_be_given_by_position_or_name(api: ModuleType) -> None:

@@ -10,6 +10,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#if !defined(__STDC_NO_ATOMICS__)
+#include <stdatomic.h>
+#endif
 #include <stdbool.h>
 #include <string.h>
 
@@ -19,6 +22,7 @@
 typedef struct {
     PyObject *invalid_key, *invalid_nonce, *invalid_tag, *counter_overflow, *state_error; /* of chapoly.errors */
     PyTypeObject *tag;
+    PyObject *fresh_bytes; /* a bytes object that nobody else sees: for new_tag */
 } module_state;
 
 /* ---- Arguments. ---- */
@@ -60,6 +64,7 @@ typedef struct {
     uint8_t *bytes;
     size_t size;
     Py_buffer view;
+    uint8_t copy[CHAPOLY_KEY_SIZE]; /* for acquire_exactly */
 } buffer;
 
 #define NO_BUFFER(b) ((b).view.obj = NULL)
@@ -82,7 +87,10 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
     return true;
 }
 
-/* A buffer of exactly `size` bytes, else `error`. */
+/*
+ * A buffer of exactly `size` bytes, no more than a key has, else `error`. What is no bytes object is copied: asking for
+ * a later argument may run code (__index__, __buffer__) that changes it.
+ */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
 
 /* TypeError if it is read-only, ValueError if it is not exactly that size. */
@@ -94,8 +102,11 @@ bool check_overlap(const buffer *output, const char *output_name, const buffer *
 
 static inline void release(buffer *b)
 {
-    if (b->view.obj != NULL)
-        PyBuffer_Release(&b->view);
+    if (b->view.obj == NULL)
+        return;
+    if (b->bytes == b->copy)
+        chapoly_wipe(b->copy, sizeof b->copy);
+    PyBuffer_Release(&b->view);
 }
 
 /*
@@ -119,8 +130,8 @@ static inline PyObject *new_bytes(size_t size, uint8_t **bytes)
 {
     PyObject *result;
 
-    if (size > PY_SSIZE_T_MAX - 64) { /* room for the object's own header */
-        PyErr_NoMemory();
+    if (size > PY_SSIZE_T_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "byte string is too large"); /* CPython's own, from a little below on */
         return NULL;
     }
     result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
@@ -149,6 +160,42 @@ bool rounds_from(unsigned *, PyObject *object);
 
 /* CounterOverflow: "NAME must be at most LIMIT bytes, got SIZE". */
 void raise_too_long(const module_state *, const char *name, uint64_t limit, size_t size);
+
+/* ---- Objects for one call at a time: whether a call is in progress. ---- */
+
+#if !defined(__STDC_NO_ATOMICS__)
+
+typedef atomic_flag busy_flag;
+
+static inline bool test_and_set_busy(busy_flag *busy)
+{
+    return atomic_flag_test_and_set_explicit(busy, memory_order_acquire);
+}
+
+static inline void clear_busy(busy_flag *busy)
+{
+    atomic_flag_clear_explicit(busy, memory_order_release);
+}
+
+#elif !defined(Py_GIL_DISABLED)
+
+typedef bool busy_flag; /* a compiler without C11 atomics: only who holds the GIL comes here */
+
+static inline bool test_and_set_busy(busy_flag *busy)
+{
+    const bool before = *busy;
+    *busy = true;
+    return before;
+}
+
+static inline void clear_busy(busy_flag *busy)
+{
+    *busy = false;
+}
+
+#else
+#error "without the GIL, C11 atomics are needed; MSVC has them with /experimental:c11atomics"
+#endif
 
 /* ---- The GIL is released for calls over this many bytes. Measured by bench/gil_threshold.py. ---- */
 

@@ -135,7 +135,8 @@ static int add_types(PyObject *module, module_state *state)
     };
 
     state->tag = (PyTypeObject *)add_type(module, &tag_spec, (PyObject *)&PyBytes_Type, 0, 0);
-    if (state->tag == NULL)
+    state->fresh_bytes = PyBytes_FromStringAndSize(NULL, CHAPOLY_TAG_SIZE);
+    if (state->tag == NULL || state->fresh_bytes == NULL)
         return -1;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         PyObject *type = add_type(module, types[i].spec, NULL, types[i].nonce_size, types[i].tag_size);
@@ -183,7 +184,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->invalid_tag);
     Py_VISIT(state->counter_overflow);
     Py_VISIT(state->state_error);
-    Py_VISIT(state->tag);
+    Py_VISIT(state->tag); /* not fresh_bytes, which gc.get_referents would show */
     return 0;
 }
 
@@ -197,6 +198,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->counter_overflow);
     Py_CLEAR(state->state_error);
     Py_CLEAR(state->tag);
+    Py_CLEAR(state->fresh_bytes);
     return 0;
 }
 
@@ -205,34 +207,34 @@ static void free_module(void *module)
     clear(module);
 }
 
-/* Filled in by PyInit: CPython 3.11 refuses slots that it does not know, 3.12 and later want them (see below). */
-static PyModuleDef_Slot slots[4] = {{Py_mod_exec, execute}};
+/*
+ * CPython refuses slots that it does not know, but from 3.12 on wants to hear that each interpreter may have its own
+ * GIL, and from 3.13 on that none is needed. The limited API of 3.11 names neither slot nor value. So there is a
+ * definition for each, which takes more of one array the newer CPython is: nothing is filled in at run time, when
+ * another interpreter may be reading.
+ */
+enum { MOD_MULTIPLE_INTERPRETERS = 3, MOD_GIL = 4 };
 
-static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "chapoly._native",
-    .m_doc = "The native implementation of chapoly; import chapoly instead.",
-    .m_size = sizeof(module_state),
-    .m_methods = functions,
-    .m_slots = slots,
-    .m_traverse = traverse,
-    .m_clear = clear,
-    .m_free = free_module,
+static PyModuleDef_Slot slots[] = {
+    {MOD_GIL, (void *)1},                   /* Py_MOD_GIL_NOT_USED */
+    {MOD_MULTIPLE_INTERPRETERS, (void *)2}, /* Py_MOD_PER_INTERPRETER_GIL_SUPPORTED */
+    {Py_mod_exec, execute},
+    {0, NULL},
 };
+
+#define DEFINITION(first_slot)                                                                                       \
+    {                                                                                                                \
+        PyModuleDef_HEAD_INIT, .m_name = "chapoly._native",                                                          \
+        .m_doc = "The native implementation of chapoly; import chapoly instead.", .m_size = sizeof(module_state),    \
+        .m_methods = functions, .m_slots = slots + (first_slot), .m_traverse = traverse, .m_clear = clear,           \
+        .m_free = free_module,                                                                                       \
+    }
+
+static PyModuleDef for_3_13 = DEFINITION(0), for_3_12 = DEFINITION(1), for_3_11 = DEFINITION(2);
 
 PyMODINIT_FUNC PyInit__native(void);
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    /* Numbers and values of slots that the limited API of 3.11 does not name. */
-    enum { MOD_MULTIPLE_INTERPRETERS = 3, MOD_GIL = 4 };
-    void *const per_interpreter_gil = (void *)2, *const gil_not_used = (void *)1;
-    int next = 1;
-
-    if (Py_Version >= 0x030c0000)
-        slots[next++] = (PyModuleDef_Slot){MOD_MULTIPLE_INTERPRETERS, per_interpreter_gil};
-    if (Py_Version >= 0x030d0000)
-        slots[next++] = (PyModuleDef_Slot){MOD_GIL, gil_not_used};
-    slots[next] = (PyModuleDef_Slot){0, NULL};
-    return PyModuleDef_Init(&definition);
+    return PyModuleDef_Init(Py_Version >= 0x030d0000 ? &for_3_13 : Py_Version >= 0x030c0000 ? &for_3_12 : &for_3_11);
 }

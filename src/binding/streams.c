@@ -4,9 +4,7 @@
  * A position is a block and an offset in it, 0..63; only the very end is offset 64 of the last block. No keystream is
  * kept between calls: a block that was begun is computed again.
  */
-#include "binding.h" /* first: Python.h decides what the system's headers offer */
-
-#include <stdatomic.h>
+#include "binding.h"
 
 typedef struct {
     PyObject_HEAD
@@ -15,7 +13,7 @@ typedef struct {
     uint64_t block;
     unsigned offset;
     bool closed;
-    atomic_flag busy; /* a call is in progress; others never wait for it */
+    busy_flag busy; /* a call is in progress; others never wait for it */
 } stream_object;
 
 static uint64_t last_block(const stream_object *self)
@@ -28,12 +26,12 @@ static bool claim(stream_object *self)
 {
     const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
 
-    if (atomic_flag_test_and_set_explicit(&self->busy, memory_order_acquire)) {
+    if (test_and_set_busy(&self->busy)) {
         PyErr_SetString(state->state_error, "another call on this stream is in progress");
         return false;
     }
     if (self->closed) {
-        atomic_flag_clear_explicit(&self->busy, memory_order_release);
+        clear_busy(&self->busy);
         PyErr_SetString(state->state_error, "stream is closed");
         return false;
     }
@@ -42,7 +40,7 @@ static bool claim(stream_object *self)
 
 static void unclaim(stream_object *self)
 {
-    atomic_flag_clear_explicit(&self->busy, memory_order_release);
+    clear_busy(&self->busy);
 }
 
 /* Moves on by `size` bytes, no more than are left. */
@@ -282,29 +280,24 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     buffer key, nonce;
     uint64_t counter = 0;
     unsigned rounds;
-    uint8_t key_copy[CHAPOLY_KEY_SIZE], nonce_copy[CHAPOLY_XNONCE_SIZE];
 
     NO_BUFFER(key), NO_BUFFER(nonce);
     if (!parse_constructor(&s, type, args, keywords, values))
         return NULL;
-    /* Copied at once: a number's __index__ may be code that changes the key. */
     if (acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
-        memcpy(key_copy, key.bytes, CHAPOLY_KEY_SIZE) &&
         acquire_exactly(&nonce, values[1], "nonce", nonce_size, state->invalid_nonce) &&
-        memcpy(nonce_copy, nonce.bytes, nonce_size) &&
         (values[2] == NULL || integer_up_to(&counter, values[2], "counter", last, state->counter_overflow)) &&
         rounds_from(&rounds, values[3]) && (self = (stream_object *)PyType_GenericAlloc(type, 0)) != NULL) {
         self->kernel = chapoly_kernel_chosen();
         self->block = counter;
-        atomic_flag_clear(&self->busy);
+        clear_busy(&self->busy);
         if (nonce_size == CHAPOLY_XNONCE_SIZE)
-            chapoly_xchacha20_init(self->kernel, &self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_xchacha20_init(self->kernel, &self->chacha, key.bytes, nonce.bytes, rounds);
         else if (nonce_size == CHAPOLY_LEGACY_NONCE_SIZE)
-            chapoly_chacha20_legacy_init(&self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_chacha20_legacy_init(&self->chacha, key.bytes, nonce.bytes, rounds);
         else
-            chapoly_chacha20_init(&self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_chacha20_init(&self->chacha, key.bytes, nonce.bytes, rounds);
     }
-    chapoly_wipe(key_copy, sizeof key_copy);
     release(&key), release(&nonce);
     drop_values(&s, values);
     return (PyObject *)self;

@@ -3,19 +3,20 @@
  */
 #include "binding.h"
 
-/* Allocates the one result object itself: the constructor of bytes would make a second. */
-static PyObject *allocate(PyTypeObject *type, const uint8_t tag[16])
-{
-    PyObject *self = PyType_GenericAlloc(type, 16);
-
-    if (self != NULL)
-        memcpy(PyBytes_AsString(self), tag, 16);
-    return self;
-}
-
+/*
+ * Allocates the one result object itself: the constructor of bytes would make a second. What bytes keeps between its
+ * size and its bytes (the hash, -1 until it is asked for; the limited API does not name it) is as in a fresh object.
+ */
 PyObject *new_tag(const module_state *state, const uint8_t tag[16])
 {
-    return allocate(state->tag, tag);
+    PyObject *self = PyType_GenericAlloc(state->tag, 16);
+
+    if (self != NULL) {
+        char *const bytes = PyBytes_AsString(self), *const fields = (char *)self + sizeof(PyVarObject);
+        memcpy(fields, (char *)state->fresh_bytes + sizeof(PyVarObject), (size_t)(bytes - fields));
+        memcpy(bytes, tag, 16);
+    }
+    return self;
 }
 
 static PyObject *tag_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -29,7 +30,7 @@ static PyObject *tag_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     if (!parse_constructor(&s, type, args, keywords, values))
         return NULL;
     if (acquire_exactly(&bytes, values[0], "tag", 16, state->invalid_tag))
-        self = allocate(type, bytes.bytes);
+        self = new_tag(state, bytes.bytes);
     release(&bytes);
     drop_values(&s, values);
     return self;

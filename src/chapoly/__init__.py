@@ -7,6 +7,8 @@
     b'for your eyes'
 
 `backend` is "native" or "pure", `kernel` the implementation in use, and `kernels()` what this machine offers.
+The choice is made at import. Of the native kernels a process uses one: where several interpreters in it
+choose, the last choice holds for all of them, whatever `kernel` is in the others.
 """
 
 from chapoly import chacha20 as chacha20

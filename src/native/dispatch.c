@@ -4,7 +4,9 @@
  * To add an instruction set: its files (and their names in meson.build), its features in the enum, and its line in the
  * table below.
  */
+#if !defined(__STDC_NO_ATOMICS__)
 #include <stdatomic.h>
+#endif
 
 #include "kernel.h"
 
@@ -171,15 +173,29 @@ const char *chapoly_kernel_obstacle(const chapoly_kernel *kernel)
 
 /* ---- The choice: the one mutable global of the native code. ---- */
 
-static _Atomic(const chapoly_kernel *) chosen;
+static const chapoly_kernel *fastest(void)
+{
+    size_t i = 0;
+
+    while (chapoly_kernel_obstacle(&table[i]) != NULL) /* ends at portable, which can run everywhere */
+        i++;
+    return &table[i];
+}
+
+#if !defined(__STDC_NO_ATOMICS__)
+
+static _Atomic(const chapoly_kernel *) chosen; /* NULL until the first call; asking the CPU takes microseconds */
 
 const chapoly_kernel *chapoly_kernel_chosen(void)
 {
     const chapoly_kernel *kernel = atomic_load_explicit(&chosen, memory_order_relaxed);
 
-    for (size_t i = 0; kernel == NULL; i++) /* ends at portable, which can run everywhere */
-        if (chapoly_kernel_obstacle(&table[i]) == NULL)
-            kernel = &table[i];
+    if (kernel == NULL) {
+        const chapoly_kernel *const first = fastest();
+        if (atomic_compare_exchange_strong_explicit(&chosen, &kernel, first, memory_order_relaxed,
+                                                    memory_order_relaxed))
+            kernel = first; /* else it is now what another thread has chosen meanwhile */
+    }
     return kernel;
 }
 
@@ -187,3 +203,25 @@ void chapoly_kernel_choose(const chapoly_kernel *kernel)
 {
     atomic_store_explicit(&chosen, kernel, memory_order_relaxed);
 }
+
+#else
+
+/*
+ * A compiler without C11 atomics, as MSVC is unless told otherwise: it reads and writes a pointer whole. The first
+ * answer is not kept, since that could undo what another thread has chosen meanwhile.
+ */
+static const chapoly_kernel *volatile chosen;
+
+const chapoly_kernel *chapoly_kernel_chosen(void)
+{
+    const chapoly_kernel *const kernel = chosen;
+
+    return kernel != NULL ? kernel : fastest();
+}
+
+void chapoly_kernel_choose(const chapoly_kernel *kernel)
+{
+    chosen = kernel;
+}
+
+#endif

@@ -739,7 +739,8 @@ static void test_choice(void)
     }
     CHECK(strcmp(chapoly_kernel_name(last), "portable") == 0 && chapoly_kernel_obstacle(last) == NULL,
           "the last kernel runs everywhere");
-    CHECK(chapoly_kernel_chosen() == first, "at first the fastest is chosen");
+    for (int i = 0; i < 2; i++) /* looked for, then kept */
+        CHECK(chapoly_kernel_chosen() == first, "at first the fastest is chosen");
     chapoly_kernel_choose(last);
     CHECK(chapoly_kernel_chosen() == last, "a choice");
     chapoly_kernel_choose(first);

@@ -6,6 +6,11 @@ them. It gives the results and the errors of the native implementation, hundreds
 It is NOT constant-time: what CPython does with an int takes time that depends on its value, so that someone
 who can measure it may learn of keys and plaintexts. Nor can Python wipe a secret from memory. Use it where
 neither matters, or where there is nothing else.
+
+Nor can it be wholly like C. Nothing keeps object.__new__ from making a key or a stream around its
+constructor, whose methods then raise AttributeError, and bytes.__new__ a Tag of another length, which matches
+nothing. And from Python 3.13 on the error about a misspelt keyword ends in a suggestion, which the
+interpreter adds.
 """
 
 from chapoly.pure.chacha20 import ChaCha20 as ChaCha20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _operator import _compare_digest
 
 from chapoly.errors import InvalidTag
-from chapoly.pure._arguments import key_of, octets, view
+from chapoly.pure._arguments import key_of, memory_of, octets, view
 from chapoly.pure._types import final
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
@@ -46,9 +46,8 @@ class Tag(bytes):
         return bytes.__new__(cls, octets("tag", tag, 16, InvalidTag))
 
     def __eq__(self, other: object) -> bool:
-        try:
-            memory = memoryview(other)  # type: ignore[arg-type]
-        except TypeError:
+        memory = memory_of(other)
+        if memory is None:
             return NotImplemented
         with memory:
             return _compare_digest(self, memory.tobytes())
