@@ -5,7 +5,6 @@ import ctypes
 import gc
 import mmap
 import sys
-import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -351,32 +350,6 @@ def test_what_has_a_fixed_size_is_copied_before_a_later_argument_is_asked(
     assert outcome(name, api, good | {parameter: given, later: changer}) == expected
     assert given == b"\xff" * len(given)
     assert out == right
-
-
-@pytest.mark.parametrize("name", STREAMS)
-def test_arguments_outlive_the_dict_that_brought_them(api: ModuleType, name: str) -> None:
-    class Rounds:
-        def __index__(self) -> int:
-            return 12
-
-    class Thief:
-        def __init__(self, rounds: Rounds) -> None:
-            self.rounds = weakref.ref(rounds)
-
-        def __index__(self) -> int:
-            for found in gc.get_objects():
-                if type(found) is dict and found.get("counter") is self:
-                    found.clear()
-            assert self.rounds() is not None
-            return 0
-
-    def arguments() -> dict[str, Any]:  # to which nothing else refers
-        rounds = Rounds()
-        return {"counter": Thief(rounds), "rounds": rounds}
-
-    given = {p: ENTRIES[name][p] for p in ("key", "nonce")}
-    made = getattr(api, name)(**given, **arguments())
-    assert made.keystream(100) == make(api, name, rounds=12).keystream(100)
 
 
 @pytest.mark.parametrize("owner", AEADS)

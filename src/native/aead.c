@@ -83,7 +83,7 @@ void chapoly_aead_by_strips(const chapoly_kernel *kernel, uint8_t tag[16], uint8
                             const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
                             bool decrypting)
 {
-    enum { STRIP = 16384 };
+    enum { STRIP = 8192 };
     const uint64_t total = len;
     const size_t room = (kernel->pass_blocks - 1) * CHAPOLY_BLOCK_SIZE;
     size_t strip = len < room ? len : room, made;
