@@ -6,6 +6,7 @@
 #   make lint         ruff, mypy --strict, stubtest
 #   make test-builds  the forms in which chapoly is built, and what each build does when something is missing
 #   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make bench-peers  chapoly beside the other libraries, written to docs/benchmarks; PEERS=--quick, PEERS=--help
 #   make clean        remove .venv and build
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-c test-builds dev lint sanitize clean prerequisites
+.PHONY: demo test test-c test-builds dev lint sanitize bench-peers clean prerequisites
 
 demo: .venv/installed
 	$(pip) install --group demo
@@ -44,6 +45,22 @@ test-builds: .venv/tools
 
 sanitize: .venv/installed
 	scripts/sanitize
+
+# The newest of each library, chapoly built from this source by gcc, and beside it the abi3 wheel: one built here,
+# or WHEEL=FILE.
+bench-peers: export PATH := $(CURDIR)/build/peers/bin:$(PATH)
+bench-peers: export CC := gcc
+bench-peers: pip := build/peers/bin/python -m pip --disable-pip-version-check --quiet
+bench-peers: abi3 := build/peers/abi3
+bench-peers: prerequisites
+	[ -x build/peers/bin/python ] || $(PYTHON) -m venv build/peers
+	$(pip) install --upgrade pip
+	$(pip) install --upgrade --group build --group peers
+	$(pip) install --no-build-isolation '.[cli]' -Csetup-args=-Dnative=enabled
+	rm -rf $(abi3)
+	[ -n "$(WHEEL)" ] || $(pip) wheel --no-build-isolation --no-deps --wheel-dir $(abi3) . \
+		-Csetup-args=-Dnative=enabled -Csetup-args=-Dpython.allow_limited_api=true
+	build/peers/bin/python bench/peers --wheel $(or $(WHEEL),$(abi3)/*.whl) $(PEERS)
 
 clean:
 	rm -rf .venv build

@@ -1,8 +1,12 @@
 """A native call allocates its result and nothing else; a refused call leaves nothing behind."""
 
+import ctypes
+import mmap
+import re
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -98,6 +102,42 @@ def test_into_the_callers_buffer_nothing_is_allocated(native_api: ModuleType, si
         # The number of bytes is the result: an int, which CPython keeps ready up to 256.
         number = 0 if size <= 256 else sys.getsizeof(size)
         assert (kept, peak) == (number, number)
+
+
+def has_asked_for_huge_pages(address: int) -> bool:
+    """Whether the mapping at the address is marked so; False where Linux does not tell."""
+    smaps = Path("/proc/self/smaps")
+    inside = False
+    for line in smaps.read_text(encoding="ascii").splitlines() if smaps.exists() else ():
+        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(found[1], 16) <= address < int(found[2], 16)
+        elif inside and line.startswith("VmFlags:"):
+            return "hg" in line.split()
+    return False
+
+
+def system_keeps_the_advice() -> bool:
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return False
+    memory = mmap.mmap(-1, 4 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:
+        return False
+    return has_asked_for_huge_pages(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+
+
+@pytest.mark.skipif(not system_keeps_the_advice(), reason="the system has no huge pages to ask for")
+def test_large_results_ask_for_huge_pages(native_api: ModuleType) -> None:
+    aead, data = native_api.ChaCha20Poly1305(K), bytes(40 << 20)  # malloc gives it a mapping of its own
+    sealed = aead.encrypt(N12, data)
+    opened = aead.decrypt(N12, sealed)
+    assert opened == data
+    for result in (sealed, opened):
+        assert has_asked_for_huge_pages(id(result) + (20 << 20))
+    assert not has_asked_for_huge_pages(id(data) + (20 << 20))
+    one_huge_page_inside = aead.encrypt(N12, bytes(4 << 20))
+    assert has_asked_for_huge_pages(id(one_huge_page_inside) + (2 << 20))
 
 
 def test_verifying_and_comparing_allocate_nothing(native_api: ModuleType) -> None:

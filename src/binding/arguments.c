@@ -4,6 +4,9 @@
 #include "binding.h"
 
 #include <limits.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 /* ---- Arguments. The order of the checks and their texts are those of a Python function. ---- */
 
@@ -227,6 +230,23 @@ bool check_overlap(const buffer *output, const char *output_name, const buffer *
         return true;
     PyErr_Format(PyExc_ValueError, "%s overlaps %s", output_name, input_name);
     return false;
+}
+
+/*
+ * It is advice, about whole huge pages inside what was just allocated: it changes no content, and where the system
+ * gives none (in /sys/kernel/mm/transparent_hugepage/enabled: never), all stays as it was.
+ */
+void ask_for_huge_pages(uint8_t *bytes, size_t size)
+{
+#if defined(MADV_HUGEPAGE)
+    const uintptr_t mask = ~((uintptr_t)HUGE_PAGE - 1);
+    const uintptr_t start = ((uintptr_t)bytes + HUGE_PAGE - 1) & mask, end = ((uintptr_t)bytes + size) & mask;
+
+    if (start < end)
+        (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+#else
+    (void)bytes, (void)size;
+#endif
 }
 
 /* ---- Numbers. ---- */

@@ -179,15 +179,20 @@ def ciphertexts(size: int) -> list[tuple[bytes, bytes | memoryview]]:
 
 def placed(contents: list[bytes]) -> list[bytes | memoryview]:
     """In turn as bytes, and in memory that begins 0, 1 and 32 bytes after a multiple of 64."""
+    views = memories(contents, (0, 0, 1, 32))
+    return [view if i % 4 else content for i, (content, view) in enumerate(zip(contents, views, strict=True))]
+
+
+def memories(contents: list[bytes], offsets: Sequence[int] = (0, 1, 32)) -> list[memoryview]:
+    """In memory of their own, in turn at these offsets from a multiple of 64."""
     distance = (len(contents[0]) + 32 + 63) // 64 * 64
     memory = memoryview(mmap.mmap(-1, distance * len(contents)))  # begins at a page
-    buffers: list[bytes | memoryview] = []
+    views = []
     for i, content in enumerate(contents):
-        start = distance * i + (0, 0, 1, 32)[i % 4]
-        place = memory[start : start + len(content)]
-        place[:] = content
-        buffers.append(place if i % 4 else content)
-    return buffers
+        start = distance * i + offsets[i % len(offsets)]
+        views.append(memory[start : start + len(content)])
+        views[-1][:] = content
+    return views
 
 
 # ---- What is shown. ----
@@ -265,32 +270,56 @@ def in_bytes(size: float) -> str:
 
 def plot(results: Sequence[Result], title: str, file: IO[bytes]) -> None:
     """Draws time against size as SVG: a panel for each operation, a line for each kernel."""
+    kernels = list(dict.fromkeys(result.kernel for result in results))
+    panels: Panels = {}
+    for operation in ("cipher", "mac, big key", "encrypt", "decrypt"):
+        lines = panels[operation] = {}
+        for kernel in kernels:
+            line = [r for r in results if (r.operation, r.kernel) == (operation, kernel)]
+            lines[kernel] = ([r.size or 0 for r in line], [r.seconds for r in line])
+    title = f"Time per call by size of the message: lower is better\n{title}"
+    draw(panels, title, "time per call", in_time, "kernel", file)
+
+
+Panels = dict[str, dict[str, tuple[list[float], list[float]]]]  # title, label of the line, x and y
+
+
+def draw(
+    panels: Panels, title: str, quantity: str, shown: Callable[[float], str], legend: str, file: IO[bytes]
+) -> None:
+    """Draws a quantity against size as SVG, both on logarithmic axes: a row of two panels for each two."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    kernels = list(dict.fromkeys(result.kernel for result in results))
-    figure = Figure(figsize=(10, 7.5), layout="constrained")
-    figure.suptitle(f"Time per call by size of the message: lower is better\n{title}", fontsize="medium")
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for axes, operation in zip(panels.flat, ("cipher", "mac, big key", "encrypt", "decrypt"), strict=True):
-        for kernel, (color, marker, dashes) in zip(kernels, cycle(STYLES), strict=False):
-            line = [r for r in results if (r.operation, r.kernel) == (operation, kernel)]
-            sizes, seconds = [r.size for r in line], [r.seconds for r in line]
-            axes.plot(sizes, seconds, color=color, marker=marker, linestyle=dashes, label=kernel)
-        axes.set_title(operation)
+    rows = (len(panels) + 1) // 2
+    figure = Figure(figsize=(10, 0.9 + 3.3 * rows), layout="constrained")
+    figure.suptitle(title, fontsize="medium")
+    grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    largest = max(size for lines in panels.values() for sizes, _ in lines.values() for size in sizes)
+    ticks = [4**i for i in range(2, 20) if 4**i <= largest]
+    styles = dict(zip(dict.fromkeys(label for lines in panels.values() for label in lines), cycle(STYLES)))
+    for axes, (name, lines) in zip(grid.flat, panels.items(), strict=False):
+        for label, (sizes, values) in lines.items():
+            color, marker, dashes = styles[label]
+            axes.plot(sizes, values, color=color, marker=marker, linestyle=dashes, label=label)
+        axes.set_title(name)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        axes.set_xticks([16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576])
+        axes.set_xticks(ticks)
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: in_bytes(size)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: in_time(seconds)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(value)))
         axes.tick_params(axis="x", rotation=45)
         axes.grid(color="0.9")
         axes.label_outer()
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes in grid.flat[max(0, len(panels) - 2) : len(panels)]:  # the last of its column
+        axes.tick_params(labelbottom=True)
     figure.supxlabel("size of the message")
-    figure.supylabel("time per call")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", title="kernel")
+    figure.supylabel(quantity)
+    handles = {h.get_label(): h for axes in grid.flat for h in axes.get_legend_handles_labels()[0]}
+    figure.legend(handles.values(), handles.keys(), loc="outside right upper", title=legend)
     with rc_context({"svg.fonttype": "none"}):  # letters stay letters, to be searched and read aloud
         figure.savefig(file, format="svg")
