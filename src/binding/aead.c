@@ -178,9 +178,7 @@ static PyMethodDef chacha20poly1305_methods[] = {
     {"encrypt", FASTCALL(key_encrypt), DOC_ChaCha20Poly1305_encrypt},
     {"decrypt", FASTCALL(key_decrypt), DOC_ChaCha20Poly1305_decrypt},
     {"generate_key", FASTCALL(chacha20poly1305_generate_key) | METH_STATIC, DOC_ChaCha20Poly1305_generate_key},
-    {"__reduce__", refuse_pickle, METH_NOARGS, NULL},
-    {"__getstate__", refuse_pickle, METH_NOARGS, NULL},
-    {"__reduce_ex__", refuse_pickle, METH_O, NULL},
+    REFUSE_PICKLE,
     {NULL, NULL, 0, NULL},
 };
 
@@ -190,9 +188,7 @@ static PyMethodDef xchacha20poly1305_methods[] = {
     {"generate_key", FASTCALL(xchacha20poly1305_generate_key) | METH_STATIC, DOC_XChaCha20Poly1305_generate_key},
     {"generate_nonce", FASTCALL(xchacha20poly1305_generate_nonce) | METH_STATIC,
      DOC_XChaCha20Poly1305_generate_nonce},
-    {"__reduce__", refuse_pickle, METH_NOARGS, NULL},
-    {"__getstate__", refuse_pickle, METH_NOARGS, NULL},
-    {"__reduce_ex__", refuse_pickle, METH_O, NULL},
+    REFUSE_PICKLE,
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #endif
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "chapoly.h"
@@ -212,6 +213,48 @@ enum { GIL_THRESHOLD = 2048 };
         }                                                                                                            \
     } while (0)
 
+/* ---- Objects that take a message in parts: streams. ---- */
+
+typedef struct parts_object parts_object;
+
+/* What there is once of each kind. */
+typedef struct {
+    const char *noun;             /* what a StateError calls it */
+    size_t secrets, secrets_size; /* where in the object they are; closing it wipes them */
+    uint64_t (*left)(const parts_object *); /* how many bytes can come; UINT64_MAX stands for that many or more */
+    void (*crypt)(parts_object *, uint8_t *out, const uint8_t *data, size_t size); /* those that come next */
+} parts_kind;
+
+struct parts_object {
+    PyObject_HEAD
+    const parts_kind *kind;
+    const chapoly_kernel *kernel;
+    bool closed;
+    busy_flag busy; /* a call is in progress; others never wait for it */
+};
+
+parts_object *new_parts(PyTypeObject *, const parts_kind *, const chapoly_kernel *);
+
+/* Claims an open object for one call, until unclaim(). StateError if that cannot be; then nothing has changed. */
+bool claim(parts_object *);
+bool claim_even_closed(parts_object *);
+bool must_be_open(parts_object *);
+void unclaim(parts_object *);
+
+/* Wipes the secrets for good; the object is claimed. */
+void close_parts(parts_object *);
+
+/* CounterOverflow if more bytes come than can. */
+bool fits(parts_object *, const char *name, size_t size);
+
+PyObject *parts_update(PyObject *, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+PyObject *parts_update_into(PyObject *, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+PyObject *parts_enter(PyObject *, PyObject *unused);
+PyObject *parts_exit(PyObject *, PyObject *const *args, Py_ssize_t count);
+void parts_dealloc(PyObject *);
+
+#define METHOD_EXIT(function) ((PyCFunction)(void (*)(void))(function)), METH_FASTCALL
+
 /* ---- What module.c gathers. ---- */
 
 /* A public function: its flat name in this module, the public module that it belongs to, and its definition. */
@@ -227,6 +270,12 @@ extern PyType_Spec tag_spec, chacha20poly1305_spec, xchacha20poly1305_spec, chac
     chacha20_legacy_spec;
 
 PyObject *new_tag(const module_state *, const uint8_t tag[16]);
-PyObject *refuse_pickle(PyObject *self, PyObject *unused); /* __reduce__ and __reduce_ex__ of what holds a key */
+/* The methods of what holds a key. */
+#define REFUSE_PICKLE                                                                                                \
+    {"__reduce__", refuse_pickle, METH_NOARGS, NULL}, {"__getstate__", refuse_pickle, METH_NOARGS, NULL},            \
+    {                                                                                                                \
+        "__reduce_ex__", refuse_pickle, METH_O, NULL                                                                 \
+    }
+PyObject *refuse_pickle(PyObject *self, PyObject *unused);
 
 #endif
