@@ -213,11 +213,11 @@ enum { GIL_THRESHOLD = 2048 };
         }                                                                                                            \
     } while (0)
 
-/* ---- Objects that take a message in parts: streams. ---- */
+/* ---- Objects that take a message in parts: streams and MACs. ---- */
 
 typedef struct parts_object parts_object;
 
-/* What there is once of each kind. */
+/* What there is once of each kind. MACs have neither of the functions. */
 typedef struct {
     const char *noun;             /* what a StateError calls it */
     size_t secrets, secrets_size; /* where in the object they are; closing it wipes them */
@@ -267,9 +267,12 @@ typedef struct {
 
 extern public_function chacha20_functions[], poly1305_functions[], aead_functions[]; /* each ends with NULL */
 extern PyType_Spec tag_spec, chacha20poly1305_spec, xchacha20poly1305_spec, chacha20_spec, xchacha20_spec,
-    chacha20_legacy_spec;
+    chacha20_legacy_spec, poly1305_spec;
 
-PyObject *new_tag(const module_state *, const uint8_t tag[16]);
+/* A new Tag and the address of its 16 bytes. */
+PyObject *new_tag(const module_state *, uint8_t **tag);
+void tag_to_hex(char hex[2 * CHAPOLY_TAG_SIZE + 1], const uint8_t tag[CHAPOLY_TAG_SIZE]);
+
 /* The methods of what holds a key. */
 #define REFUSE_PICKLE                                                                                                \
     {"__reduce__", refuse_pickle, METH_NOARGS, NULL}, {"__getstate__", refuse_pickle, METH_NOARGS, NULL},            \

@@ -34,6 +34,7 @@ from chapoly.errors import (
 ChaCha20 = _implementation.ChaCha20
 ChaCha20Legacy = _implementation.ChaCha20Legacy
 ChaCha20Poly1305 = _implementation.ChaCha20Poly1305
+Poly1305 = _implementation.Poly1305
 Tag = _implementation.Tag
 XChaCha20 = _implementation.XChaCha20
 XChaCha20Poly1305 = _implementation.XChaCha20Poly1305
@@ -47,6 +48,7 @@ __all__ = [
     "InvalidKey",
     "InvalidNonce",
     "InvalidTag",
+    "Poly1305",
     "PureBackendWarning",
     "StateError",
     "Tag",
