@@ -227,6 +227,20 @@ static PyObject *decrypt_in_place(message *m, PyObject *const *values) /* nonce,
     return NULL;
 }
 
+static PyObject *encryptor(message *m, PyObject *const *values) /* nonce, associated_data */
+{
+    if (take_nonce(m, values[0]) && take_associated(m, values[1]))
+        return new_encryptor(m->state, m->kernel, m->key, m->nonce.bytes, m->nonce_size, &m->associated);
+    return NULL;
+}
+
+static PyObject *unverified_decryptor(message *m, PyObject *const *values) /* nonce, associated_data */
+{
+    if (take_nonce(m, values[0]) && take_associated(m, values[1]))
+        return new_unverified_decryptor(m->state, m->kernel, m->key, m->nonce.bytes, m->nonce_size, &m->associated);
+    return NULL;
+}
+
 /* ---- The key types. ---- */
 
 static PyObject *key_new(PyTypeObject *type, PyObject *args, PyObject *keywords, size_t nonce_size)
@@ -301,6 +315,8 @@ METHOD(encrypt_detached, 2, 3, "nonce", "data", "associated_data")
 METHOD(decrypt_detached, 3, 4, "nonce", "data", "tag", "associated_data")
 METHOD(encrypt_in_place, 2, 3, "nonce", "buf", "associated_data")
 METHOD(decrypt_in_place, 3, 4, "nonce", "buf", "tag", "associated_data")
+METHOD(encryptor, 1, 2, "nonce", "associated_data")
+METHOD(unverified_decryptor, 1, 2, "nonce", "associated_data")
 
 /* A static method without parameters: `size` bytes from os.urandom, the interpreter's own source. */
 static PyObject *random_bytes(const signature *s, int size, PyObject *const *args, Py_ssize_t count,
@@ -339,6 +355,8 @@ RANDOM(xchacha20poly1305_generate_nonce, "XChaCha20Poly1305.generate_nonce", CHA
         {"decrypt_detached", FASTCALL(key_decrypt_detached), DOC_##type##_decrypt_detached},                         \
         {"encrypt_in_place", FASTCALL(key_encrypt_in_place), DOC_##type##_encrypt_in_place},                         \
         {"decrypt_in_place", FASTCALL(key_decrypt_in_place), DOC_##type##_decrypt_in_place},                         \
+        {"encryptor", FASTCALL(key_encryptor), DOC_##type##_encryptor},                                              \
+        {"unverified_decryptor", FASTCALL(key_unverified_decryptor), DOC_##type##_unverified_decryptor},             \
         {"generate_key", FASTCALL(prefix##_generate_key) | METH_STATIC, DOC_##type##_generate_key},                  \
         __VA_ARGS__ REFUSE_PICKLE,                                                                                   \
         {NULL, NULL, 0, NULL},                                                                                       \

@@ -22,7 +22,7 @@
 
 typedef struct {
     PyObject *invalid_key, *invalid_nonce, *invalid_tag, *counter_overflow, *state_error; /* of chapoly.errors */
-    PyTypeObject *tag;
+    PyTypeObject *tag, *encryptor, *unverified_decryptor;
     PyObject *fresh_bytes; /* a bytes object that nobody else sees: for new_tag */
 } module_state;
 
@@ -213,7 +213,7 @@ enum { GIL_THRESHOLD = 2048 };
         }                                                                                                            \
     } while (0)
 
-/* ---- Objects that take a message in parts: streams and MACs. ---- */
+/* ---- Objects that take a message in parts: streams, MACs, encryptors, decryptors. ---- */
 
 typedef struct parts_object parts_object;
 
@@ -267,12 +267,17 @@ typedef struct {
 
 extern public_function chacha20_functions[], poly1305_functions[], aead_functions[]; /* each ends with NULL */
 extern PyType_Spec tag_spec, chacha20poly1305_spec, xchacha20poly1305_spec, chacha20_spec, xchacha20_spec,
-    chacha20_legacy_spec, poly1305_spec;
+    chacha20_legacy_spec, poly1305_spec, encryptor_spec, unverified_decryptor_spec;
 
 /* A new Tag and the address of its 16 bytes. */
 PyObject *new_tag(const module_state *, uint8_t **tag);
 void tag_to_hex(char hex[2 * CHAPOLY_TAG_SIZE + 1], const uint8_t tag[CHAPOLY_TAG_SIZE]);
 
+/* Messages in parts, after their associated data. */
+PyObject *new_encryptor(const module_state *, const chapoly_kernel *, const uint8_t *key, const uint8_t *nonce,
+                        size_t nonce_size, const buffer *associated);
+PyObject *new_unverified_decryptor(const module_state *, const chapoly_kernel *, const uint8_t *key,
+                                   const uint8_t *nonce, size_t nonce_size, const buffer *associated);
 /* The methods of what holds a key. */
 #define REFUSE_PICKLE                                                                                                \
     {"__reduce__", refuse_pickle, METH_NOARGS, NULL}, {"__getstate__", refuse_pickle, METH_NOARGS, NULL},            \

@@ -148,6 +148,8 @@ static int add_types(PyObject *module, module_state *state)
         {&tag_spec, &state->tag, {{0}}},
         {&chacha20poly1305_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_NONCE_SIZE), TAG_SIZE}},
         {&xchacha20poly1305_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_XNONCE_SIZE), TAG_SIZE}},
+        {&encryptor_spec, &state->encryptor, {{0}}},
+        {&unverified_decryptor_spec, &state->unverified_decryptor, {{0}}},
         {&chacha20_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_NONCE_SIZE)}},
         {&xchacha20_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_XNONCE_SIZE)}},
         {&chacha20_legacy_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_LEGACY_NONCE_SIZE)}},
@@ -209,7 +211,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->invalid_tag);
     Py_VISIT(state->counter_overflow);
     Py_VISIT(state->state_error);
-    Py_VISIT(state->tag); /* not fresh_bytes, which gc.get_referents would show */
+    Py_VISIT(state->tag);
+    Py_VISIT(state->encryptor);
+    Py_VISIT(state->unverified_decryptor); /* not fresh_bytes, which gc.get_referents would show */
     return 0;
 }
 
@@ -223,6 +227,8 @@ static int clear(PyObject *module)
     Py_CLEAR(state->counter_overflow);
     Py_CLEAR(state->state_error);
     Py_CLEAR(state->tag);
+    Py_CLEAR(state->encryptor);
+    Py_CLEAR(state->unverified_decryptor);
     Py_CLEAR(state->fresh_bytes);
     return 0;
 }

@@ -23,6 +23,7 @@ from chapoly.pure.aead import (
     view_of_associated,
 )
 from chapoly.pure.chacha20 import joined, write
+from chapoly.pure.incremental import Encryptor, UnverifiedDecryptor, begin
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
@@ -301,6 +302,39 @@ class _Key:
             with view_of_associated(associated_data) as associated:
                 check_overlap("buf", memory, nonce=nonce, tag=tag, associated_data=associated)
                 write(decrypted(*inner, memory, associated, given), memory)
+
+    def encryptor(self, nonce: Buffer, associated_data: Buffer | None = None) -> Encryptor:
+        """An Encryptor for one message in parts (RFC 8439 2.8).
+
+        nonce is 12 bytes, or 24 for XChaCha20Poly1305, never used with this key before. associated_data comes
+        whole, and is not needed after the call. Raises InvalidNonce.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> encryptor = ChaCha20Poly1305(bytes(range(32))).encryptor(bytes(12), b"from: HQ")
+            >>> (encryptor.update(b"attack ") + encryptor.update(b"at dawn")).hex()
+            '79cc3650ce8d86b067413800d82d'
+            >>> encryptor.finalize()
+            Tag('ca90a6ad99a264a04a1c4e5b2cd39164')
+        """
+        return begin(Encryptor, *self._for_chacha20(nonce), associated_data)
+
+    def unverified_decryptor(
+        self, nonce: Buffer, associated_data: Buffer | None = None
+    ) -> UnverifiedDecryptor:
+        """An UnverifiedDecryptor for one message in parts: plaintext comes out before it is verified.
+
+        nonce and associated_data are those that were given to encrypt. associated_data comes whole, and is
+        not needed after the call. Raises InvalidNonce.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> aead = ChaCha20Poly1305(bytes(range(32)))
+            >>> with aead.unverified_decryptor(bytes(12), b"from: HQ") as decryptor:
+            ...     plaintext = decryptor.update(bytes.fromhex("79cc3650ce8d86b067413800d82d"))
+            ...     decryptor.verify(bytes.fromhex("ca90a6ad99a264a04a1c4e5b2cd39164"))
+            >>> plaintext
+            b'attack at dawn'
+        """
+        return begin(UnverifiedDecryptor, *self._for_chacha20(nonce), associated_data)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
