@@ -12,7 +12,22 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import ENTRIES, MAC, NONCE_SIZES, RFC, STREAMS, TYPES, K, entry, make, refuses
+from entries import (
+    ENTRIES,
+    KEYED,
+    KEYS,
+    MAC,
+    MADE,
+    NONCE_SIZES,
+    RFC,
+    STREAMS,
+    TYPES,
+    K,
+    computed,
+    entry,
+    make,
+    refuses,
+)
 
 import chapoly.pure
 
@@ -43,7 +58,7 @@ def test_every_entry_point_is_in_the_table() -> None:
             if callable(value) or isinstance(value, staticmethod)
         }
         names |= {name} | {f"{name}.{method}" for method in methods if not method.startswith("_")}
-    assert names == set(ENTRIES)
+    assert names == {*ENTRIES, *MADE}
 
 
 def test_public_names(api: ModuleType) -> None:
@@ -105,6 +120,8 @@ def test_sizes_stand_in_the_classes(api: ModuleType) -> None:
             assert (32, size) == (kind.KEY_SIZE, kind.NONCE_SIZE)
             if name.endswith("Poly1305"):
                 assert kind.TAG_SIZE == 16
+    for mac in (api.Poly1305, make(api, "Poly1305")):
+        assert (mac.name, mac.digest_size, mac.block_size) == ("poly1305", 16, 16)
 
 
 def test_random_keys_and_nonces(api: ModuleType) -> None:
@@ -203,11 +220,28 @@ def test_a_tag_that_no_constructor_has_made_matches_nothing(api: ModuleType) -> 
 def test_calling_init_again_does_not_change_the_key(api: ModuleType, name: str) -> None:
     thing, same = make(api, name), make(api, name)
     with contextlib.suppress(TypeError):  # from object's own, which takes nothing
-        thing.__init__(**ENTRIES[name] | {"key": b"\xff" * 32})
-    if name in STREAMS:
-        assert thing.keystream(64) == same.keystream(64)
-    else:
-        assert thing.encrypt(bytes(thing.NONCE_SIZE), b"") == same.encrypt(bytes(thing.NONCE_SIZE), b"")
+        thing.__init__(**(ENTRIES[name] if name in KEYED else {}) | {"key": b"\xff" * 32})
+    assert computed(thing) == computed(same)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_only_methods_make(api: ModuleType, name: str) -> None:
+    kind = getattr(api, name)
+    assert type(make(api, name)) is kind
+    for call in (kind, lambda: kind.__new__(kind)):
+        with refuses(TypeError, f"cannot create 'chapoly.{name}' instances"):
+            call()
+    with refuses(TypeError, f"{name}.__new__() takes 1 positional argument but 2 were given"):
+        kind(K)
+    with refuses(TypeError, f"{name}.__new__() got an unexpected keyword argument 'key'"):
+        kind(key=K)
+
+
+def test_both_nonce_sizes_make_the_same_types(api: ModuleType) -> None:
+    for name in KEYS:
+        key = make(api, name)
+        assert type(key.encryptor(bytes(key.NONCE_SIZE))) is api.Encryptor
+        assert type(key.unverified_decryptor(bytes(key.NONCE_SIZE))) is api.UnverifiedDecryptor
 
 
 # ---- Secrets stay inside. ----
@@ -254,7 +288,7 @@ def shape(function: Any) -> inspect.Signature:
     return signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [*ENTRIES, *MADE])
 @pytest.mark.usefixtures("native_api")
 def test_signatures_are_those_of_pure(name: str) -> None:
     native = chapoly._backend.native
@@ -271,7 +305,7 @@ def test_parameters_are_those_of_the_table(api: ModuleType, name: str) -> None:
         assert is_.kind == right
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [*ENTRIES, *MADE])
 @pytest.mark.usefixtures("native_api")
 def test_docstrings_are_those_of_pure(name: str) -> None:
     native, readable = (inspect.getdoc(flat(which, name)) for which in (chapoly._backend.native, pure))
@@ -286,8 +320,11 @@ def test_public_attributes_are_those_of_pure(native_api: ModuleType, name: str) 
         for which in (chapoly._backend.native, pure)
     )
     assert native == readable
-    for special in ("__enter__", "__exit__", "__hash__", "__eq__"):
-        assert hasattr(getattr(native_api, name), special) == hasattr(getattr(pure, name), special)
+    for special in ("__enter__", "__exit__", "__hash__", "__eq__", "__del__"):
+        of_native, of_pure = (getattr(getattr(w, name), special, None) for w in (native_api, pure))
+        assert (of_native is None) == (of_pure is None)
+        if special in ("__enter__", "__exit__") and of_pure is not None:
+            assert inspect.getdoc(of_native) == inspect.getdoc(of_pure)
 
 
 def outcome(call: Callable[..., Any], positional: tuple[Any, ...], named: dict[str, Any]) -> tuple[type, str]:
@@ -299,8 +336,8 @@ def outcome(call: Callable[..., Any], positional: tuple[Any, ...], named: dict[s
 def misshapen(name: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Arguments missing, unexpected, given twice, too many."""
     good = ENTRIES[name]
-    required = [p for p in good if p not in ("associated_data", "rounds", "out")]
-    required = [p for p in required if not (name in STREAMS and p == "counter")]
+    parameters = inspect.signature(flat(pure, name)).parameters
+    required = [p for p in good if parameters[p].default is inspect.Parameter.empty]
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
         ((), {p: good[p] for p in required if p != missing}) for missing in required
     ]
@@ -326,7 +363,7 @@ def test_calls_of_the_wrong_shape_are_type_errors(api: ModuleType, name: str) ->
 def readable(name: str) -> Callable[..., Any]:
     """What entry() gives, of pure."""
     owner, _, method = name.rpartition(".")
-    return getattr(getattr(pure, owner)(**ENTRIES[owner]), method) if owner in TYPES else flat(pure, name)
+    return getattr(make(pure, owner), method) if owner in TYPES else flat(pure, name)
 
 
 @pytest.mark.parametrize("name", ENTRIES)

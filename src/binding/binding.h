@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #endif
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "chapoly.h"
@@ -21,7 +22,7 @@
 
 typedef struct {
     PyObject *invalid_key, *invalid_nonce, *invalid_tag, *counter_overflow, *state_error; /* of chapoly.errors */
-    PyTypeObject *tag;
+    PyTypeObject *tag, *encryptor, *unverified_decryptor;
     PyObject *fresh_bytes; /* a bytes object that nobody else sees: for new_tag */
 } module_state;
 
@@ -223,6 +224,48 @@ enum { GIL_THRESHOLD = 2048 };
         }                                                                                                            \
     } while (0)
 
+/* ---- Objects that take a message in parts: streams, MACs, encryptors, decryptors. ---- */
+
+typedef struct parts_object parts_object;
+
+/* What there is once of each kind. MACs have neither of the functions. */
+typedef struct {
+    const char *noun;             /* what a StateError calls it */
+    size_t secrets, secrets_size; /* where in the object they are; closing it wipes them */
+    uint64_t (*left)(const parts_object *); /* how many bytes can come; UINT64_MAX stands for that many or more */
+    void (*crypt)(parts_object *, uint8_t *out, const uint8_t *data, size_t size); /* those that come next */
+} parts_kind;
+
+struct parts_object {
+    PyObject_HEAD
+    const parts_kind *kind;
+    const chapoly_kernel *kernel;
+    bool closed;
+    busy_flag busy; /* a call is in progress; others never wait for it */
+};
+
+parts_object *new_parts(PyTypeObject *, const parts_kind *, const chapoly_kernel *);
+
+/* Claims an open object for one call, until unclaim(). StateError if that cannot be; then nothing has changed. */
+bool claim(parts_object *);
+bool claim_even_closed(parts_object *);
+bool must_be_open(parts_object *);
+void unclaim(parts_object *);
+
+/* Wipes the secrets for good; the object is claimed. */
+void close_parts(parts_object *);
+
+/* CounterOverflow if more bytes come than can. */
+bool fits(parts_object *, const char *name, size_t size);
+
+PyObject *parts_update(PyObject *, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+PyObject *parts_update_into(PyObject *, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+PyObject *parts_enter(PyObject *, PyObject *unused);
+PyObject *parts_exit(PyObject *, PyObject *const *args, Py_ssize_t count);
+void parts_dealloc(PyObject *);
+
+#define METHOD_EXIT(function) ((PyCFunction)(void (*)(void))(function)), METH_FASTCALL
+
 /* ---- What module.c gathers. ---- */
 
 /* A public function: its flat name in this module, the public module that it belongs to, and its definition. */
@@ -235,9 +278,23 @@ typedef struct {
 
 extern public_function chacha20_functions[], poly1305_functions[], aead_functions[]; /* each ends with NULL */
 extern PyType_Spec tag_spec, chacha20poly1305_spec, xchacha20poly1305_spec, chacha20_spec, xchacha20_spec,
-    chacha20_legacy_spec;
+    chacha20_legacy_spec, poly1305_spec, encryptor_spec, unverified_decryptor_spec;
 
-PyObject *new_tag(const module_state *, const uint8_t tag[16]);
-PyObject *refuse_pickle(PyObject *self, PyObject *unused); /* __reduce__ and __reduce_ex__ of what holds a key */
+/* A new Tag and the address of its 16 bytes. */
+PyObject *new_tag(const module_state *, uint8_t **tag);
+void tag_to_hex(char hex[2 * CHAPOLY_TAG_SIZE + 1], const uint8_t tag[CHAPOLY_TAG_SIZE]);
+
+/* Messages in parts, after their associated data. */
+PyObject *new_encryptor(const module_state *, const chapoly_kernel *, const uint8_t *key, const uint8_t *nonce,
+                        size_t nonce_size, const buffer *associated);
+PyObject *new_unverified_decryptor(const module_state *, const chapoly_kernel *, const uint8_t *key,
+                                   const uint8_t *nonce, size_t nonce_size, const buffer *associated);
+/* The methods of what holds a key. */
+#define REFUSE_PICKLE                                                                                                \
+    {"__reduce__", refuse_pickle, METH_NOARGS, NULL}, {"__getstate__", refuse_pickle, METH_NOARGS, NULL},            \
+    {                                                                                                                \
+        "__reduce_ex__", refuse_pickle, METH_O, NULL                                                                 \
+    }
+PyObject *refuse_pickle(PyObject *self, PyObject *unused);
 
 #endif

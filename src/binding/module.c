@@ -90,13 +90,25 @@ static int add_functions(PyObject *module, public_function *list)
     return 0;
 }
 
+#define KEY_SIZE {"KEY_SIZE", CHAPOLY_KEY_SIZE, NULL}
+#define NONCE_SIZE(size) {"NONCE_SIZE", size, NULL}
+#define TAG_SIZE {"TAG_SIZE", CHAPOLY_TAG_SIZE, NULL}
+
+/* A class attribute: a number, or a text. */
+typedef struct {
+    const char *name;
+    long number;
+    const char *text;
+} constant;
+
 /*
  * Sets a class attribute of a type that is immutable from the start (the limited API has no other way): the generic
  * function writes into the type's own dictionary. Nobody has seen the type yet.
  */
-static int set_size(PyObject *type, const char *name, long size)
+static int set_constant(PyObject *type, const constant *c)
 {
-    PyObject *key = PyUnicode_InternFromString(name), *value = PyLong_FromLong(size);
+    PyObject *key = PyUnicode_InternFromString(c->name);
+    PyObject *value = c->text != NULL ? PyUnicode_FromString(c->text) : PyLong_FromLong(c->number);
     int status = key != NULL && value != NULL ? PyObject_GenericSetAttr(type, key, value) : -1;
 
     Py_XDECREF(key);
@@ -104,16 +116,20 @@ static int set_size(PyObject *type, const char *name, long size)
     return status;
 }
 
-static PyObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *base, long nonce_size, long tag_size)
+/* `count` constants, or fewer: the name of what is not there is NULL. */
+static PyObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *base, const constant *constants, size_t count)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, base);
 
     if (type == NULL)
         return NULL;
-    if ((nonce_size > 0 && (set_size(type, "KEY_SIZE", CHAPOLY_KEY_SIZE) < 0 ||
-                            set_size(type, "NONCE_SIZE", nonce_size) < 0)) ||
-        (tag_size > 0 && set_size(type, "TAG_SIZE", tag_size) < 0) ||
-        PyModule_AddType(module, (PyTypeObject *)type) < 0) {
+    for (size_t i = 0; i < count && constants[i].name != NULL; i++) {
+        if (set_constant(type, &constants[i]) < 0) {
+            Py_DECREF(type);
+            return NULL;
+        }
+    }
+    if (PyModule_AddType(module, (PyTypeObject *)type) < 0) {
         Py_DECREF(type);
         return NULL;
     }
@@ -123,26 +139,37 @@ static PyObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *base, l
 
 static int add_types(PyObject *module, module_state *state)
 {
-    static const struct {
+    enum { CONSTANTS = 3 };
+    const struct {
         PyType_Spec *spec;
-        long nonce_size, tag_size;
+        PyTypeObject **kept; /* where the state keeps it, for those that functions make */
+        constant constants[CONSTANTS];
     } types[] = {
-        {&chacha20poly1305_spec, CHAPOLY_NONCE_SIZE, CHAPOLY_TAG_SIZE},
-        {&xchacha20poly1305_spec, CHAPOLY_XNONCE_SIZE, CHAPOLY_TAG_SIZE},
-        {&chacha20_spec, CHAPOLY_NONCE_SIZE, 0},
-        {&xchacha20_spec, CHAPOLY_XNONCE_SIZE, 0},
-        {&chacha20_legacy_spec, CHAPOLY_LEGACY_NONCE_SIZE, 0},
+        {&tag_spec, &state->tag, {{0}}},
+        {&chacha20poly1305_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_NONCE_SIZE), TAG_SIZE}},
+        {&xchacha20poly1305_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_XNONCE_SIZE), TAG_SIZE}},
+        {&encryptor_spec, &state->encryptor, {{0}}},
+        {&unverified_decryptor_spec, &state->unverified_decryptor, {{0}}},
+        {&chacha20_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_NONCE_SIZE)}},
+        {&xchacha20_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_XNONCE_SIZE)}},
+        {&chacha20_legacy_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_LEGACY_NONCE_SIZE)}},
+        {&poly1305_spec,
+         NULL,
+         {{"name", 0, "poly1305"}, {"digest_size", CHAPOLY_TAG_SIZE, NULL}, {"block_size", 16, NULL}}},
     };
 
-    state->tag = (PyTypeObject *)add_type(module, &tag_spec, (PyObject *)&PyBytes_Type, 0, 0);
     state->fresh_bytes = PyBytes_FromStringAndSize(NULL, CHAPOLY_TAG_SIZE);
-    if (state->tag == NULL || state->fresh_bytes == NULL)
+    if (state->fresh_bytes == NULL)
         return -1;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        PyObject *type = add_type(module, types[i].spec, NULL, types[i].nonce_size, types[i].tag_size);
+        PyObject *base = types[i].spec == &tag_spec ? (PyObject *)&PyBytes_Type : NULL;
+        PyObject *type = add_type(module, types[i].spec, base, types[i].constants, CONSTANTS);
         if (type == NULL)
             return -1;
-        Py_DECREF(type);
+        if (types[i].kept != NULL)
+            *types[i].kept = (PyTypeObject *)type;
+        else
+            Py_DECREF(type);
     }
     return 0;
 }
@@ -184,7 +211,9 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->invalid_tag);
     Py_VISIT(state->counter_overflow);
     Py_VISIT(state->state_error);
-    Py_VISIT(state->tag); /* not fresh_bytes, which gc.get_referents would show */
+    Py_VISIT(state->tag);
+    Py_VISIT(state->encryptor);
+    Py_VISIT(state->unverified_decryptor); /* not fresh_bytes, which gc.get_referents would show */
     return 0;
 }
 
@@ -198,6 +227,8 @@ static int clear(PyObject *module)
     Py_CLEAR(state->counter_overflow);
     Py_CLEAR(state->state_error);
     Py_CLEAR(state->tag);
+    Py_CLEAR(state->encryptor);
+    Py_CLEAR(state->unverified_decryptor);
     Py_CLEAR(state->fresh_bytes);
     return 0;
 }

@@ -34,7 +34,10 @@ from chapoly.errors import (
 ChaCha20 = _implementation.ChaCha20
 ChaCha20Legacy = _implementation.ChaCha20Legacy
 ChaCha20Poly1305 = _implementation.ChaCha20Poly1305
+Encryptor = _implementation.Encryptor
+Poly1305 = _implementation.Poly1305
 Tag = _implementation.Tag
+UnverifiedDecryptor = _implementation.UnverifiedDecryptor
 XChaCha20 = _implementation.XChaCha20
 XChaCha20Poly1305 = _implementation.XChaCha20Poly1305
 
@@ -43,13 +46,16 @@ __all__ = [
     "ChaCha20Legacy",
     "ChaCha20Poly1305",
     "CounterOverflow",
+    "Encryptor",
     "Error",
     "InvalidKey",
     "InvalidNonce",
     "InvalidTag",
+    "Poly1305",
     "PureBackendWarning",
     "StateError",
     "Tag",
+    "UnverifiedDecryptor",
     "XChaCha20",
     "XChaCha20Poly1305",
     "__version__",

@@ -120,8 +120,39 @@ static uint8_t *source, *target, *expected; /* three such areas */
 
 /* ---- Vectors. ---- */
 
+typedef enum chapoly_status message_update(const chapoly_kernel *, chapoly_message *, uint8_t *, const uint8_t *,
+                                           size_t);
+
+/* The vector in parts of `size` bytes, with an empty part before each; the last is what is left. */
+static void in_parts(const struct vector *v, message_update *update, enum field from, enum field to, size_t size)
+{
+    const uint8_t *field[FIELDS], *const data = vector_bytes + v->field[from].at;
+    const size_t len = v->field[from].len;
+    chapoly_message message;
+    uint8_t tag[16];
+    bool right = true;
+
+    for (int i = 0; i < FIELDS; i++)
+        field[i] = vector_bytes + v->field[i].at;
+    memset(target, 0xa5, len + 1);
+    chapoly_message_init(kernel, &message, field[KEY], field[NONCE], v->field[NONCE].len, field[AAD],
+                         v->field[AAD].len);
+    for (size_t at = 0; at < len; at += size) {
+        const size_t part = len - at < size ? len - at : size;
+        right = right && update(kernel, &message, NULL, NULL, 0) == CHAPOLY_OK &&
+                update(kernel, &message, target + at, data + at, part) == CHAPOLY_OK;
+    }
+    CHECK(right && chapoly_message_left(&message) == CHAPOLY_AEAD_MAX - len, "%s", v->name);
+    chapoly_message_finish(kernel, &message, tag);
+    CHECK(all((const uint8_t *)&message, sizeof message, 0), "a finished state is not wiped");
+    CHECK(chapoly_tag_equal(tag, field[TAG]) == v->valid, "%s in parts of %zu", v->name, size);
+    CHECK(!v->valid || memcmp(target, field[to], len) == 0, "%s in parts of %zu", v->name, size);
+    CHECK(target[len] == 0xa5, "%s", v->name);
+}
+
 static void run_vector(const struct vector *v)
 {
+    static const size_t parts[] = {1, 15, 16, 17, 63, 64, 65, AREA};
     const uint8_t *field[FIELDS];
     uint32_t len[FIELDS];
     uint8_t out[32], tag[16];
@@ -199,6 +230,11 @@ static void run_vector(const struct vector *v)
                   (v->valid ? CHAPOLY_OK : CHAPOLY_INVALID_TAG), "%s", v->name);
         CHECK(v->valid ? memcmp(target, field[MSG], len[MSG]) == 0 : all(target, len[CIPHERTEXT], 0), "%s", v->name);
         CHECK(target[len[CIPHERTEXT]] == 0xa5, "%s", v->name);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            if (v->valid)
+                in_parts(v, chapoly_message_encrypt, MSG, CIPHERTEXT, parts[i]);
+            in_parts(v, chapoly_message_decrypt, CIPHERTEXT, MSG, parts[i]);
+        }
         break;
     }
 }
@@ -722,6 +758,58 @@ static void test_aead(void)
     }
 }
 
+static void test_messages_in_parts(void)
+{
+    uint8_t key[32], nonce[24], aad[40], whole[16], tag[16];
+    chapoly_message message, before;
+    chapoly_chacha chacha;
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    random_bytes(aad, sizeof aad);
+    for (size_t nonce_size = 12; nonce_size <= 24; nonce_size += 12)
+        for (size_t len = 0; len <= 3000; len += len < 140 ? 1 : 37) {
+            const size_t aad_len = len % 41;
+            chapoly_aead_encrypt(kernel, expected, whole, key, nonce, nonce_size, aad, aad_len, source, len);
+            for (size_t split = 0; split <= len; split += len < 140 ? 1 : 61) {
+                uint8_t *const dst = target + AREA - len;
+                memcpy(dst, source, len);
+                chapoly_message_init(kernel, &message, key, nonce, nonce_size, aad, aad_len);
+                chapoly_message_encrypt(kernel, &message, dst, source, split);
+                chapoly_message_encrypt(kernel, &message, dst + split, dst + split, len - split); /* in place */
+                chapoly_message_finish(kernel, &message, tag);
+                CHECK(memcmp(dst, expected, len) == 0 && memcmp(tag, whole, 16) == 0, "%zu bytes encrypted, split "
+                      "at %zu", len, split);
+                chapoly_message_init(kernel, &message, key, nonce, nonce_size, aad, aad_len);
+                chapoly_message_decrypt(kernel, &message, dst, dst, split);
+                chapoly_message_decrypt(kernel, &message, dst + split, expected + split, len - split);
+                chapoly_message_finish(kernel, &message, tag);
+                CHECK(memcmp(dst, source, len) == 0 && memcmp(tag, whole, 16) == 0, "%zu bytes decrypted, split "
+                      "at %zu", len, split);
+            }
+        }
+
+    /* The end: as if all data but `left` bytes had come. More is refused, and then nothing has changed. */
+    chapoly_chacha20_init(&chacha, key, nonce, 20);
+    chapoly_message_init(kernel, &message, key, nonce, 12, aad, sizeof aad);
+    for (size_t left = 0; left <= 300; left++) {
+        const uint64_t at = CHAPOLY_AEAD_MAX - left;
+        message.len = at;
+        CHECK(chapoly_message_left(&message) == left, "%zu bytes left", left);
+        memcpy(&before, &message, sizeof message);
+        memset(target, 0xa5, left + 1);
+        CHECK(chapoly_message_encrypt(kernel, &message, target, source, left + 1) == CHAPOLY_COUNTER_OVERFLOW &&
+                  chapoly_message_decrypt(kernel, &message, target, source, left + 1) == CHAPOLY_COUNTER_OVERFLOW,
+              "%zu bytes left, one more", left);
+        CHECK(all(target, left + 1, 0xa5) && memcmp(&before, &message, sizeof message) == 0,
+              "a refused part changed something");
+        CHECK(chapoly_message_encrypt(kernel, &message, target, source, left) == CHAPOLY_OK, "%zu bytes left", left);
+        chapoly_chacha_xor(kernel, &chacha, 1 + at / 64, (unsigned)(at % 64), expected, source, left);
+        CHECK(memcmp(target, expected, left) == 0 && chapoly_message_left(&message) == 0, "the last %zu bytes", left);
+        CHECK(chapoly_message_encrypt(kernel, &message, NULL, NULL, 0) == CHAPOLY_OK, "nothing, at the end");
+    }
+}
+
 /* ---- What is the same for all kernels. ---- */
 
 static void test_choice(void)
@@ -795,6 +883,7 @@ int main(void)
         test_aead();
         test_aead_lengths();
         test_batches();
+        test_messages_in_parts();
         printf("kernel %s: %lu checks passed\n", chapoly_kernel_name(kernel), passed - before);
     }
     printf("%lu passed, %lu failed\n", passed, failed);

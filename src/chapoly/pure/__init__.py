@@ -21,6 +21,9 @@ from chapoly.pure.chacha20 import hchacha20 as chacha20_hchacha20
 from chapoly.pure.chacha20poly1305 import ChaCha20Poly1305 as ChaCha20Poly1305
 from chapoly.pure.chacha20poly1305 import decrypt as chacha20poly1305_decrypt
 from chapoly.pure.chacha20poly1305 import encrypt as chacha20poly1305_encrypt
+from chapoly.pure.incremental import Encryptor as Encryptor
+from chapoly.pure.incremental import UnverifiedDecryptor as UnverifiedDecryptor
+from chapoly.pure.poly1305 import Poly1305 as Poly1305
 from chapoly.pure.poly1305 import Tag as Tag
 from chapoly.pure.poly1305 import mac as poly1305_mac
 from chapoly.pure.poly1305 import verify as poly1305_verify
@@ -34,7 +37,10 @@ __all__ = [
     "ChaCha20",
     "ChaCha20Legacy",
     "ChaCha20Poly1305",
+    "Encryptor",
+    "Poly1305",
     "Tag",
+    "UnverifiedDecryptor",
     "XChaCha20",
     "XChaCha20Poly1305",
     "chacha20_block",

@@ -78,6 +78,11 @@ def check_output(name: str, target: memoryview, size: int, **inputs: Buffer) -> 
         raise TypeError(f"{name} must be writable")
     if len(target) != size:
         raise ValueError(f"{name} must be {size} bytes, got {len(target)}")
+    check_overlap(name, target, **inputs)
+
+
+def check_overlap(name: str, target: memoryview, **inputs: Buffer) -> None:
+    """Refuses an output that overlaps an input, other than by starting where the data starts."""
     for input_name, value in inputs.items():
         with view(input_name, value) as source:
             if overlap(target, source, in_place=input_name == "data"):
