@@ -261,7 +261,7 @@ class UnverifiedDecryptor(_Message):
             raise InvalidTag("the with block ended without a successful verify()")
 
     def __del__(self) -> None:
-        if not self._claim.closed:
+        if hasattr(self, "_claim") and not self._claim.closed:  # else no constructor has finished
             from warnings import warn
 
             self._close()
