@@ -10,7 +10,21 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import AEADS, DATA, ENTRIES, KEYED, KEYS, N12, STREAMS, TYPES, K, computed, entry, having, make, refuses
+from entries import (
+    AEADS,
+    DATA,
+    ENTRIES,
+    KEYED,
+    KEYS,
+    N12,
+    TYPES,
+    K,
+    computed,
+    entry,
+    having,
+    make,
+    refuses,
+)
 
 BYTES = ("key", "nonce", "nonce16", "data", "associated_data", "message", "tag")
 
