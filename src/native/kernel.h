@@ -47,6 +47,7 @@ typedef void chapoly_poly1305_blocks_fn(uint64_t h[3], const uint64_t r[2], cons
 struct chapoly_kernel {
     const char *name;
     uint32_t needs;       /* CPU features, bits of dispatch.c */
+    uint32_t prefers;     /* features without which the next kernel in the table of dispatch.c is the better one */
     const char *left_out; /* why the compiler could not build it; NULL if it did, and then every function is there */
     chapoly_chacha_xor_fn *chacha_xor;
     chapoly_hchacha_fn *hchacha;
