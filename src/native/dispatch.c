@@ -155,27 +155,36 @@ static const char *why_not(uint32_t wanted, struct features found)
 
 /* ---- The kernels, fastest first. ---- */
 
-#define KERNEL(isa, needs, prefers)                                                                                  \
-    {#isa, needs, prefers, NULL, chapoly_chacha_xor_##isa, chapoly_hchacha_portable, chapoly_poly1305_blocks_##isa}
-#define LEFT_OUT(isa, why) {#isa, 0, 0, why, NULL, NULL, NULL}
+#define KERNEL(name, needs, prefers, chacha_isa, poly1305_isa)                                                       \
+    {#name, needs, prefers, NULL, chapoly_chacha_xor_##chacha_isa, chapoly_hchacha_portable,                         \
+     chapoly_poly1305_blocks_##poly1305_isa}
+#define LEFT_OUT(name, why) {#name, 0, 0, why, NULL, NULL, NULL}
 
-extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_avx2, chapoly_chacha_xor_neon;
+extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_avx2, chapoly_chacha_xor_avx512vl,
+    chapoly_chacha_xor_avx512, chapoly_chacha_xor_neon;
 extern chapoly_hchacha_fn chapoly_hchacha_portable;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_avx2,
-    chapoly_poly1305_blocks_neon;
+    chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
-    KERNEL(neon, NEON, 0),
+    KERNEL(neon, NEON, 0, neon, neon),
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
 #endif
+#if CHAPOLY_AVX512
+    KERNEL(avx512, AVX2 | AVX512F | AVX512BW | AVX512VL | AVX512IFMA | AVX512VBMI2, FAST_ZMM, avx512, avx512),
+    KERNEL(avx512vl, AVX2 | AVX512F | AVX512BW | AVX512VL, 0, avx512vl, avx2),
+#elif defined(__x86_64__) || defined(_M_X64)
+    LEFT_OUT(avx512, "it needs clang, or gcc 8 or later and not for Windows"),
+    LEFT_OUT(avx512vl, "it needs clang, or gcc 8 or later and not for Windows"),
+#endif
 #if defined(__x86_64__) && defined(__GNUC__)
-    KERNEL(avx2, AVX2, 0),
+    KERNEL(avx2, AVX2, 0, avx2, avx2),
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
 #endif
-    KERNEL(portable, 0, 0),
+    KERNEL(portable, 0, 0, portable, portable),
 };
 
 /* Why the next kernel of the table, which does without what this one prefers, is better on this CPU; NULL if it is not. */

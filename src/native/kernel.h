@@ -13,6 +13,13 @@
 
 #include "chapoly.h"
 
+/* Whether the compiler knows AVX-512 up to VBMI2; gcc for Windows does not align the stack for wide vectors. */
+#if defined(__x86_64__) && (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 8 && !defined(_WIN32)))
+#define CHAPOLY_AVX512 1
+#else
+#define CHAPOLY_AVX512 0
+#endif
+
 /*
  * dst[i] = src[i] ^ keystream[i] for i < len (RFC 8439 2.4).
  *

@@ -54,17 +54,17 @@ static const struct machine {
     {"Knights Landing", {{0xd, INTEL}, {0x00050671, 0x800, 0x7ff8f3bf, 0xbfebfbff}, {0, 0x1c0d23ab, 1, 0}, ZMM},
      HASWELL | AVX512F | FAST_ZMM, 0, "avx2"},
     {"Skylake-X", {{0x16, INTEL}, {0x00050654, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xd39ffffb, 0x8, 0}, ZMM | PKRU},
-     HASWELL | SKYLAKE_X, 0, "avx2"},
+     HASWELL | SKYLAKE_X, 0, "avx512vl"},
     {"Cascade Lake", {{0x16, INTEL}, {0x00050657, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xd39ffffb, 0x808, 0}, ZMM | PKRU},
-     HASWELL | SKYLAKE_X, 0, "avx2"},
+     HASWELL | SKYLAKE_X, 0, "avx512vl"},
     {"Cannon Lake", {{0x16, INTEL}, {0x00060663, 0x800, 0x7ffafbbf, 0xbfebfbff}, {0, 0xf2bf67eb, 0x1e, 0}, ZMM | PKRU},
-     HASWELL | SKYLAKE_X | AVX512IFMA | FAST_ZMM, 0, "avx2"},
+     HASWELL | SKYLAKE_X | AVX512IFMA | FAST_ZMM, 0, "avx512vl"},
     {"Ice Lake", {{0x1b, INTEL}, {0x000606a6, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xf3bfbfef, 0x40417f5e, 0}, ZMM | PKRU},
-     HASWELL | ICE_LAKE, 0, "avx2"},
+     HASWELL | ICE_LAKE, 0, "avx512"},
     {"Zen 4", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0x178bfbff}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM | PKRU},
-     HASWELL | ICE_LAKE, 0, "avx2"},
+     HASWELL | ICE_LAKE, 0, "avx512"},
     {"Zen 5", {{0x10, AMD}, {0x00b40f40, 0x800, 0x7ef8320b, 0x178bfbff}, {1, 0xf1bf97a9, 0x18415fce, 0}, ZMM | PKRU},
-     HASWELL | ICE_LAKE, 0, "avx2"},
+     HASWELL | ICE_LAKE, 0, "avx512"},
 
     /* Operating systems that keep less. What XCR0 holds without OSXSAVE (bit 27 of c in leaf 1) does not count. */
     {"Zen 4, no OSXSAVE", {{0x10, AMD}, {0x00a60f12, 0x800, 0x76f8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM}, NEHALEM,
@@ -90,7 +90,7 @@ static const struct machine {
     {"max leaf 0", {{0, INTEL}, {~0u, ~0u, ~0u, ~0u}, {~0u, ~0u, ~0u, ~0u}, ZMM}, SSE2, 0, "portable"},
     {"Zen 4, max leaf 6", {{6, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {~0u, ~0u, ~0u, ~0u}, ZMM}, NEHALEM, 0, "portable"},
     {"Zen 4, max leaf 7", {{7, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
-     HASWELL | ICE_LAKE, 0, "avx2"},
+     HASWELL | ICE_LAKE, 0, "avx512"},
     {"Haswell, AVX hidden, AVX2 left", {{0xd, INTEL}, {0x000306c3, 0x800, 0x6ffafbff, 0}, {0, 0x000027ab, 0, 0}, YMM},
      NEHALEM, 0, "portable"},
     {"Zen 4, AVX512F hidden, the rest left", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1be97a9, 0x00405fce, 0},
@@ -98,11 +98,11 @@ static const struct machine {
     {"Zen 4, AVX2 hidden", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf9789, 0x00405fce, 0}, ZMM},
      NEHALEM | ICE_LAKE, 0, "portable"},
     {"Zen 4 called Skylake-X", {{0x10, INTEL}, {0x00050654, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
-     HASWELL | (ICE_LAKE & ~FAST_ZMM), 0, "avx2"},
+     HASWELL | (ICE_LAKE & ~FAST_ZMM), 0, "avx512vl"},
     {"the same, next model", {{0x10, INTEL}, {0x00050664, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
-     HASWELL | ICE_LAKE, 0, "avx2"},
+     HASWELL | ICE_LAKE, 0, "avx512"},
     {"Skylake-X's number by AMD", {{0x10, AMD}, {0x00050654, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
-     HASWELL | ICE_LAKE, 0, "avx2"},
+     HASWELL | ICE_LAKE, 0, "avx512"},
 };
 
 /* The first kernel, in the order for this machine, that can run on it. */
@@ -146,6 +146,14 @@ static void same_text(const char *what, const char *got, const char *want)
     check(want == NULL ? got == NULL : got != NULL && strcmp(got, want) == 0, what, want == NULL ? "NULL" : want, got);
 }
 
+static const struct chapoly_kernel *kernel_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
 static void test_reasons(void)
 {
     const struct features none = {SSE2, 0}, unkept = {SSE2, AVX2 | ICE_LAKE}, all = {HASWELL | ICE_LAKE, 0};
@@ -159,6 +167,18 @@ static void test_reasons(void)
     same_text("unkept", why_not(AVX512VL, unkept), "the operating system does not keep the zmm registers");
     same_text("unkept", why_not(FAST_ZMM, unkept), "the operating system does not keep the zmm registers");
     same_text("slow", why_not(FAST_ZMM, slow), "512-bit code lowers this CPU's clock");
+#if CHAPOLY_AVX512
+    const struct features skylake_x = {HASWELL | SKYLAKE_X, 0}, no_zmm = {HASWELL, ICE_LAKE};
+    const chapoly_kernel *const avx512 = kernel_named("avx512"), *const avx512vl = kernel_named("avx512vl");
+    same_text("avx512 on Skylake-X", why_not(avx512->needs, skylake_x), "this CPU lacks avx512ifma");
+    same_text("avx512 on Haswell", why_not(avx512->needs, (struct features){HASWELL, 0}), "this CPU lacks avx512f");
+    same_text("avx512 without state", why_not(avx512->needs, no_zmm), "the operating system does not keep the zmm registers");
+    same_text("avx512 on Ice Lake", drawback(avx512, all), NULL);
+    same_text("avx512 with a slow clock", drawback(avx512, slow), "512-bit code lowers this CPU's clock");
+    same_text("avx512vl with a slow clock", drawback(avx512vl, slow), NULL);
+    check(kernel_at(0, slow) == avx512vl && kernel_at(1, slow) == avx512, "slow clock", "256 bits first", "another order");
+    check(kernel_at(0, all) == avx512 && kernel_at(1, all) == avx512vl, "fast clock", "512 bits first", "another order");
+#endif
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const struct features but_one = {~(1u << i), 0};
         check(strstr(why_not(~0u, but_one), known[i].name) != NULL || 1u << i == FAST_ZMM, known[i].name, "named",
