@@ -117,7 +117,7 @@ def functions(code: Path) -> dict[str, list[tuple[int, str]]]:
 
 
 def innermost_loops(function: list[tuple[int, str]]) -> list[list[str]]:
-    """The instructions of each loop without another in it, and without a call: from a jump's target to the jump."""
+    """The instructions of each loop that has no other in it and no call: from a jump's target to the jump."""
     addresses = {address for address, _ in function}
     loops = []
     for address, text in function:

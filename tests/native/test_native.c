@@ -1,5 +1,6 @@
 /*
- * Tests of the C interface and of every kernel that can run here. Prints what failed and, last, "N passed, M failed".
+ * Tests of the C interface and of every kernel that can run here, or of those named as arguments. Prints what failed
+ * and, last, "N passed, M failed".
  */
 #if defined(__unix__) || defined(__APPLE__)
 #define _DEFAULT_SOURCE
@@ -680,7 +681,7 @@ static void test_emulated(void)
 }
 #endif
 
-int main(void)
+int main(int argc, char **argv)
 {
     source = guarded_area(), target = guarded_area(), expected = guarded_area();
     random_bytes(source, AREA);
@@ -690,6 +691,11 @@ int main(void)
     for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++) {
         kernel = chapoly_kernel_at(i);
         const char *const obstacle = chapoly_kernel_obstacle(kernel);
+        bool named = argc == 1;
+        for (int n = 1; n < argc; n++)
+            named |= strcmp(argv[n], chapoly_kernel_name(kernel)) == 0;
+        if (!named)
+            continue;
         if (obstacle != NULL) {
             printf("kernel %s cannot run here: %s\n", chapoly_kernel_name(kernel), obstacle);
             continue;
@@ -697,7 +703,8 @@ int main(void)
         test_kernel("");
     }
 #if defined(EMULATED_AVX512)
-    test_emulated();
+    if (argc == 1)
+        test_emulated();
 #endif
     printf("%lu passed, %lu failed\n", passed, failed);
     return failed != 0;
