@@ -186,6 +186,7 @@ INLINE void store_powers(powers *p, const __m512i r_powers[3], size_t count)
 #pragma GCC unroll 5
     for (int i = 0; i < 5; i++)
         _mm512_store_si512(p->f[i], y.f[i]);
+    chapoly_wipe(x, sizeof x);
 }
 
 /* ---- In and out. ---- */
@@ -311,6 +312,7 @@ AVX512 void chapoly_poly1305_blocks_avx512(uint64_t h[3], const uint64_t r[2], c
     columns(x, &d);
     join(h, x);
     chapoly_wipe(&of_R, sizeof of_R);
+    chapoly_wipe(r_powers, sizeof r_powers);
 }
 
 #endif
