@@ -36,10 +36,10 @@ def run(*command: object) -> str:
 
 
 def build(compiler: str, defines: list[str], directory: Path) -> Path:
-    """The program of neon_counts.c with all kernels."""
+    """The program of counts.c with all kernels."""
     sources = [path for folder in ("", "portable", "arm") for path in (NATIVE / folder).glob("*.c")]
     flags = ["-std=c11", "-O3", "-static", "-I", NATIVE, *(f"-D{define}" for define in defines)]
-    run(*COMPILERS[compiler], *flags, HERE / "neon_counts.c", *sources, "-o", directory / compiler)
+    run(*COMPILERS[compiler], *flags, HERE / "counts.c", *sources, "-o", directory / compiler)
     return directory / compiler
 
 

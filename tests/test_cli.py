@@ -106,14 +106,16 @@ def test_info_without_native_code_says_how_to_rebuild(tmp_path: Path) -> None:
     assert cli.REBUILD in text
     assert "gcc and Python.h" in text
     facts = json.loads(command("info", "--json", package=package)[1])
-    assert facts["kernels"] == [{"name": "pure", "obstacle": None}]
+    assert facts["kernels"] == [{"name": "pure", "obstacle": None, "drawback": None}]
     assert facts["cpu_features"] is facts["built"]["file"] is None
     assert facts["rebuild"] == cli.REBUILD
     assert facts["built"]["why_pure"]
 
 
 def test_why_a_kernel_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    native = SimpleNamespace(kernels=lambda: (("wide", "no registers"), ("good", None), ("slow", None)))
+    native = SimpleNamespace(
+        kernels=lambda: (("wide", "no registers", None), ("good", None, None), ("slow", None, None))
+    )
     monkeypatch.setattr(_backend, "native", native)
     monkeypatch.setenv("CHAPOLY_KERNEL", "")
     for kernel, reason in {
@@ -132,11 +134,17 @@ def test_why_a_kernel_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_extra
 @needs_native
-def test_info_says_what_keeps_a_kernel_from_running(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_backend.native, "kernels", lambda: (("wide", "no registers"), (KERNELS[0], None)))
+def test_info_says_what_keeps_a_kernel_from_running_or_from_being_preferred(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offered = (("wide", "no registers", None), (KERNELS[0], None, None), ("hot", None, "it heats"))
+    monkeypatch.setattr(_backend.native, "kernels", lambda: offered)
     monkeypatch.setattr(_backend, "kernel", KERNELS[0])
-    assert {"name": "wide", "obstacle": "no registers"} in json.loads(output("info", "--json"))["kernels"]
-    assert any(line.split() == ["kernel", "wide", "no", "registers"] for line in output("info").splitlines())
+    facts = json.loads(output("info", "--json"))["kernels"]
+    assert [tuple(kernel.values()) for kernel in facts] == [*offered, ("pure", None, None)]
+    lines = [" ".join(line.split()) for line in output("info").splitlines()]
+    for line in ("wide no registers", f"{KERNELS[0]} can run", "hot can run, but is not preferred: it heats"):
+        assert f"kernel {line}" in lines
 
 
 # ---- selftest ----

@@ -19,11 +19,12 @@ PyObject *refuse_pickle(PyObject *self, PyObject *unused)
 static PyObject *kernels(PyObject *module, PyObject *unused)
 {
     PyObject *list = PyList_New(0), *result = NULL;
+    const chapoly_kernel *kernel;
 
     (void)module, (void)unused;
-    for (size_t i = 0; list != NULL && chapoly_kernel_at(i) != NULL; i++) {
-        const chapoly_kernel *kernel = chapoly_kernel_at(i);
-        PyObject *item = Py_BuildValue("sz", chapoly_kernel_name(kernel), chapoly_kernel_obstacle(kernel));
+    for (size_t i = 0; list != NULL && (kernel = chapoly_kernel_at(i)) != NULL; i++) {
+        PyObject *item = Py_BuildValue("szz", chapoly_kernel_name(kernel), chapoly_kernel_obstacle(kernel),
+                                       chapoly_kernel_drawback(kernel));
         if (item == NULL || PyList_Append(list, item) < 0)
             Py_CLEAR(list);
         Py_XDECREF(item);
@@ -65,7 +66,7 @@ static PyObject *cpu_features(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"kernels", kernels, METH_NOARGS,
-     "kernels()\n--\n\nEach native kernel's name and what keeps it from running here, or None; fastest first."},
+     "kernels()\n--\n\nName of each native kernel, what keeps it from running, and why one before it is preferred; or None."},
     {"use", use, METH_O, "use($module, name)\n--\n\nMakes a kernel that can run here the one in use."},
     {"cpu_features", cpu_features, METH_NOARGS,
      "cpu_features()\n--\n\nThe CPU features that the choice of a kernel looks at."},

@@ -110,7 +110,7 @@ def why_pure() -> str:
 def usable_kernels(native: "ModuleType | None") -> tuple[str, ...]:
     """Names of the kernels that can run, fastest first."""
     offered = native.kernels() if native is not None else ()
-    return (*(name for name, obstacle in offered if obstacle is None), "pure")
+    return (*(name for name, obstacle, _ in offered if obstacle is None), "pure")
 
 
 def kernels() -> tuple[str, ...]:

@@ -19,8 +19,8 @@ from chapoly.pure import xchacha20_cipher as xchacha20_cipher
 from chapoly.pure import xchacha20poly1305_decrypt as xchacha20poly1305_decrypt
 from chapoly.pure import xchacha20poly1305_encrypt as xchacha20poly1305_encrypt
 
-def kernels() -> tuple[tuple[str, str | None], ...]:
-    """Each native kernel's name and what keeps it from running here, or None; fastest first."""
+def kernels() -> tuple[tuple[str, str | None, str | None], ...]:
+    """Name of each native kernel, what keeps it from running, and why one before it is preferred; or None."""
 
 def use(name: str) -> None:
     """Makes a kernel that can run here the one in use."""

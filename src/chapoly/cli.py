@@ -106,7 +106,7 @@ def info(as_json: bool) -> None:
         ("CPU features", "unknown without the native module" if features is None else present(features)),
     ]
     for kernel in facts["kernels"]:
-        lines.append((f"kernel {kernel['name']}", kernel["obstacle"] or "can run"))
+        lines.append((f"kernel {kernel['name']}", kernel["obstacle"] or can_run(kernel["drawback"])))
     lines.append(("in use", f"{facts['kernel']}: {facts['why']}"))
     if built["file"]:
         lines += [("built", f"with {built['compiler']}, {built['abi']}"), ("", built["file"])]
@@ -115,6 +115,11 @@ def info(as_json: bool) -> None:
         lines += [("to rebuild", REBUILD), ("", REBUILD_NEEDS)]
     for label, value in lines:
         console.print(f"[bold]{label:18}[/]{escape(value)}", soft_wrap=True)
+
+
+def can_run(drawback: str | None) -> str:
+    """What to say of a kernel that can run, and of why one above it is preferred."""
+    return "can run" if drawback is None else f"can run, but is not preferred: {drawback}"
 
 
 def present(features: dict[str, bool]) -> str:
@@ -127,14 +132,16 @@ def about() -> dict[str, Any]:
     """Facts about this installation and this machine."""
     native = _backend.native
     file = native.__file__ if native is not None else None
-    offered = [*(native.kernels() if native is not None else ()), ("pure", None)]
+    offered = [*(native.kernels() if native is not None else ()), ("pure", None, None)]
     return {
         "version": chapoly.__version__,
         "python": f"{platform.python_implementation()} {sys.version.partition(' (')[0]}",
         "cpu": cpu(),
         "architecture": platform.machine(),
         "cpu_features": native.cpu_features() if native is not None else None,
-        "kernels": [{"name": name, "obstacle": obstacle} for name, obstacle in offered],
+        "kernels": [
+            {"name": name, "obstacle": obstacle, "drawback": drawback} for name, obstacle, drawback in offered
+        ],
         "backend": _backend.backend,
         "kernel": _backend.kernel,
         "why": why(),

@@ -39,12 +39,15 @@ enum chapoly_status {
 
 typedef struct chapoly_kernel chapoly_kernel;
 
-/* The index-th kernel that this architecture has a place for, fastest first; NULL ends the list. */
+/* The index-th kernel that this architecture has a place for, in order of preference on this CPU; NULL ends the list. */
 const chapoly_kernel *chapoly_kernel_at(size_t index);
 const char *chapoly_kernel_name(const chapoly_kernel *);
 
 /* Why this kernel cannot run here (the compiler left it out, or the CPU lacks a feature), or NULL if it can. */
 const char *chapoly_kernel_obstacle(const chapoly_kernel *);
+
+/* Why another kernel is preferred on this CPU although this one can run and would come first elsewhere, or NULL. */
+const char *chapoly_kernel_drawback(const chapoly_kernel *);
 
 /* The kernel in use: at first the fastest that can run here. Choosing another affects calls that ask for it later. */
 const chapoly_kernel *chapoly_kernel_chosen(void);

@@ -13,6 +13,13 @@
 
 #include "chapoly.h"
 
+/* Whether the compiler knows AVX-512 up to VBMI2; gcc for Windows does not align the stack for wide vectors. */
+#if defined(__x86_64__) && (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 8 && !defined(_WIN32)))
+#define CHAPOLY_AVX512 1
+#else
+#define CHAPOLY_AVX512 0
+#endif
+
 /*
  * dst[i] = src[i] ^ keystream[i] for i < len (RFC 8439 2.4).
  *
@@ -81,6 +88,7 @@ enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32 };
 struct chapoly_kernel {
     const char *name;
     uint32_t needs;       /* CPU features, bits of dispatch.c */
+    uint32_t prefers;     /* features without which the next kernel in the table of dispatch.c is the better one */
     const char *left_out; /* why the compiler could not build it; NULL if it did, and then every function is there */
     chapoly_chacha_xor_fn *chacha_xor;
     chapoly_hchacha_fn *hchacha;

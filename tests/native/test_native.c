@@ -1,5 +1,6 @@
 /*
- * Tests of the C interface and of every kernel that can run here. Prints what failed and, last, "N passed, M failed".
+ * Tests of the C interface and of every kernel that can run here, or of those named as arguments. Prints what failed
+ * and, last, "N passed, M failed".
  */
 #if defined(__unix__) || defined(__APPLE__)
 #define _DEFAULT_SOURCE
@@ -248,13 +249,20 @@ static void test_vectors(void)
 
 /* ---- ChaCha. ---- */
 
-/* The keystream from `block` on, xored into src one block at a time by the portable function: the reference. */
-static void reference_xor(uint8_t *dst, const uint8_t *src, size_t len, const chapoly_chacha *chacha, uint64_t block)
+static const chapoly_kernel *portable_kernel(void)
 {
-    const chapoly_kernel *portable = kernel;
+    const chapoly_kernel *portable = NULL;
 
     for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++)
         portable = chapoly_kernel_at(i); /* the last one */
+    return portable;
+}
+
+/* The keystream from `block` on, xored into src one block at a time by the portable function: the reference. */
+static void reference_xor(uint8_t *dst, const uint8_t *src, size_t len, const chapoly_chacha *chacha, uint64_t block)
+{
+    const chapoly_kernel *const portable = portable_kernel();
+
     for (size_t at = 0; at < len; at += 64, block++) {
         const size_t part = len - at < 64 ? len - at : 64;
         chapoly_chacha_xor(portable, chacha, block, 0, dst + at, src + at, part);
@@ -378,7 +386,7 @@ static void compare_xor(uint8_t *dst, const uint8_t *src, size_t len, uint32_t b
 
 static void test_chacha_lengths(void)
 {
-    for (size_t len = 0; len <= 1100; len++)
+    for (size_t len = 0; len <= 2200; len++) /* past the 32 blocks that are the most a kernel takes at once */
         for (unsigned i = 0; i < 3; i++) {
             const unsigned rounds = i == 0 ? 20 : i == 1 ? 8 : 12;
             const uint32_t needed = (uint32_t)((len + 63) / 64);
@@ -405,7 +413,7 @@ static void test_chacha_lengths(void)
 static void test_chacha_alignment(void)
 {
     static const size_t lengths[] = {1,   63,  64,  65,  127, 128, 129, 255, 256, 257,
-                                     383, 385, 511, 512, 513, 639, 640, 641, 1300};
+                                     383, 385, 511, 512, 513, 639, 640, 641, 1300, 1535, 1537, 2047, 2049};
 
     for (size_t from = 0; from < 16; from++)
         for (size_t to = 0; to < 16; to++)
@@ -502,7 +510,7 @@ static void test_poly1305_blocks(void)
         {0, 0, 0}, {UINT64_MAX, UINT64_MAX, 4}, {UINT64_MAX - 4, UINT64_MAX, 3}, {UINT64_MAX - 5, UINT64_MAX, 3}};
     static const uint64_t keys[][2] = {{UINT64_C(0x0ffffffc0fffffff), UINT64_C(0x0ffffffc0ffffffc)}, {0, 0}, {1, 0}};
     enum { KINDS = 4 };
-    static const size_t more[] = {81, 255, 256, 257, 1000, 1023, 4000};
+    static const size_t more[] = {81, 135, 136, 137, 143, 144, 145, 255, 256, 257, 1000, 1023, 4000};
 
     for (size_t n = 0; n <= 80 + sizeof more / sizeof more[0]; n++) {
         const size_t blocks = n <= 80 ? n : more[n - 81];
@@ -858,7 +866,58 @@ static void test_left(void)
     CHECK(chapoly_chacha_left(&legacy, UINT64_MAX, 64) == 0, "nothing");
 }
 
-int main(void)
+static void test_kernel(const char *how)
+{
+    const unsigned long before = passed;
+
+    test_vectors();
+    test_concrete_cases();
+    test_chacha_lengths();
+    test_chacha_alignment();
+    test_chacha_splits();
+    test_poly1305_blocks();
+    test_poly1305_updates();
+    test_aead();
+    test_aead_lengths();
+    test_batches();
+    test_messages_in_parts();
+    printf("kernel %s%s: %lu checks passed\n", chapoly_kernel_name(kernel), how, passed - before);
+}
+
+#if defined(EMULATED_AVX512)
+extern chapoly_chacha_xor_fn emulated_chacha_xor_avx512, emulated_chacha_xor_avx512vl;
+extern chapoly_chacha_pass_fn emulated_chacha_pass_avx512, emulated_chacha_pass_avx512vl;
+extern chapoly_chacha_lanes_fn emulated_chacha_lanes_avx512;
+extern chapoly_poly1305_blocks_fn emulated_poly1305_blocks_avx512;
+
+/* The kernels of AVX-512 once more, compiled with emulated/immintrin.h: they run on any CPU. */
+static void test_emulated(void)
+{
+    for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++) {
+        chapoly_kernel emulated = *chapoly_kernel_at(i);
+        if (strcmp(emulated.name, "avx512") == 0) {
+            emulated.chacha_xor = emulated_chacha_xor_avx512;
+            emulated.chacha_pass = emulated_chacha_pass_avx512;
+            emulated.chacha_lanes = emulated_chacha_lanes_avx512;
+            emulated.hchacha = portable_kernel()->hchacha;
+            emulated.poly1305_blocks = emulated_poly1305_blocks_avx512;
+        } else if (strcmp(emulated.name, "avx512vl") == 0) {
+            emulated.chacha_xor = emulated_chacha_xor_avx512vl;
+            emulated.chacha_pass = emulated_chacha_pass_avx512vl;
+            emulated.chacha_lanes = portable_kernel()->chacha_lanes;
+            emulated.lanes = portable_kernel()->lanes;
+            emulated.hchacha = portable_kernel()->hchacha;
+            emulated.poly1305_blocks = portable_kernel()->poly1305_blocks;
+        } else {
+            continue;
+        }
+        kernel = &emulated;
+        test_kernel(", emulated");
+    }
+}
+#endif
+
+int main(int argc, char **argv)
 {
     source = guarded_area(), target = guarded_area(), expected = guarded_area();
     random_bytes(source, AREA);
@@ -868,24 +927,21 @@ int main(void)
     for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++) {
         kernel = chapoly_kernel_at(i);
         const char *const obstacle = chapoly_kernel_obstacle(kernel);
+        bool named = argc == 1;
+        for (int n = 1; n < argc; n++)
+            named |= strcmp(argv[n], chapoly_kernel_name(kernel)) == 0;
+        if (!named)
+            continue;
         if (obstacle != NULL) {
             printf("kernel %s cannot run here: %s\n", chapoly_kernel_name(kernel), obstacle);
             continue;
         }
-        const unsigned long before = passed;
-        test_vectors();
-        test_concrete_cases();
-        test_chacha_lengths();
-        test_chacha_alignment();
-        test_chacha_splits();
-        test_poly1305_blocks();
-        test_poly1305_updates();
-        test_aead();
-        test_aead_lengths();
-        test_batches();
-        test_messages_in_parts();
-        printf("kernel %s: %lu checks passed\n", chapoly_kernel_name(kernel), passed - before);
+        test_kernel("");
     }
+#if defined(EMULATED_AVX512)
+    if (argc == 1)
+        test_emulated();
+#endif
     printf("%lu passed, %lu failed\n", passed, failed);
     return failed != 0;
 }
