@@ -5,6 +5,7 @@
 #   make dev          an editable install, for working on chapoly
 #   make lint         ruff, mypy --strict, stubtest
 #   make test-builds  the forms in which chapoly is built, and what each build does when something is missing
+#   make big          messages over 4 GiB; takes 6 GiB of memory and a few minutes
 #   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make bench-peers  chapoly beside the other libraries, written to docs/benchmarks; PEERS=--quick, PEERS=--help
 #   make clean        remove .venv and build
@@ -15,7 +16,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-c test-builds dev lint sanitize bench-peers clean prerequisites
+.PHONY: demo test test-c test-builds big dev lint sanitize bench-peers clean prerequisites
 
 demo: .venv/installed
 	$(pip) install --group demo
@@ -42,6 +43,9 @@ lint: .venv/installed
 
 test-builds: .venv/tools
 	$(python) -m pytest -q -n auto tests/builds
+
+big: .venv/installed
+	$(python) -m pytest -q tests/big
 
 sanitize: .venv/installed
 	scripts/sanitize

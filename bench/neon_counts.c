@@ -1,6 +1,6 @@
 /*
  * Calls each kernel function once per size between two marks, which neon_counts.py looks for in the trace.
- * neon_counts chacha|poly1305 KERNEL SIZE...
+ * neon_counts chacha|poly1305|aead KERNEL SIZE...
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,9 @@ MARK(mark_end)
 int main(int argc, char **argv)
 {
     static uint8_t data[1 << 17];
+    static const uint8_t key[32] = {1}, nonce[12] = {2};
     static const uint32_t state[16] = {1};
+    uint8_t tag[16];
     static const uint64_t r[2] = {UINT64_C(0x0ffffffc0fffffff), UINT64_C(0x0ffffffc0ffffffc)};
     const chapoly_kernel *kernel = NULL;
 
@@ -34,6 +36,10 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], "chacha") == 0) {
             mark_begin();
             kernel->chacha_xor(data, data, size, state, 20);
+            mark_end();
+        } else if (strcmp(argv[1], "aead") == 0) { /* 13 bytes of associated data */
+            mark_begin();
+            chapoly_aead_encrypt(kernel, data, tag, key, nonce, sizeof nonce, key, 13, data, size);
             mark_end();
         } else {
             mark_begin();

@@ -27,7 +27,7 @@ COMPILERS = {
     "gcc": ("aarch64-linux-gnu-gcc",),
     "clang": ("clang-19", "--target=aarch64-linux-gnu", "-isystem", "/usr/aarch64-linux-gnu/include"),
 }
-SIZES = (64, 128, 192, 256, 320, 384, 512, 640, 1024, 1424, 4096, 16384)
+SIZES = (64, 114, 128, 192, 256, 320, 384, 512, 640, 1024, 1424, 4096, 16384)
 
 
 def run(*command: object) -> str:
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--compilers", nargs="+", default=list(COMPILERS))
     parser.add_argument("--kernels", nargs="+", default=["neon", "portable"])
-    parser.add_argument("--algorithms", nargs="+", default=["chacha", "poly1305"])
+    parser.add_argument("--algorithms", nargs="+", default=["chacha", "poly1305", "aead"])
     parser.add_argument(
         "--define", action="append", default=[], metavar="NAME=VALUE", help="for the C compiler"
     )

@@ -35,6 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "and fewer random examples",
     )
 
+    parser.addoption(
+        "--one-kernel",
+        action="store_true",
+        help="run the native implementation with the kernel in use alone: for another Python or another form "
+        "of the same build, to which kernels are all the same",
+    )
+
 
 def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile(
@@ -52,15 +59,33 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--pure-vectors-only"):
-        left_out = [item for item in items if runs_on_pure(item) and item.path.name != "test_vectors.py"]
+    left_out = [
+        item
+        for item in items
+        if (
+            config.getoption("--pure-vectors-only")
+            and runs_on_pure(item)
+            and item.path.name != "test_vectors.py"
+        )
+        or (config.getoption("--one-kernel") and runs_on_another_kernel(item))
+    ]
+    if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 def runs_on_pure(item: pytest.Item) -> bool:
     callspec = getattr(item, "callspec", None)
     return callspec is not None and callspec.params.get("api") == "pure"
+
+
+def runs_on_another_kernel(item: pytest.Item) -> bool:
+    """Whether it is parametrized by a native kernel that is not in use."""
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and any(
+        callspec.params.get(name, chapoly.kernel) not in (chapoly.kernel, "pure", "")
+        for name in ("api", "native_api", "kernel")
+    )
 
 
 def pytest_report_header() -> str:

@@ -13,6 +13,7 @@ from vectors import named
 K = bytes(range(32))
 N8, N12, N16, N24 = bytes(8), bytes(12), bytes(16), bytes(24)
 DATA = b"The quick brown fox"
+EMPTY = bytes.fromhex("4bc7eefe6bd51b575d2379aaeaabcf6f")  # under K and N12, with associated data "x"
 
 RFC = named("chacha20-poly1305.json", "RFC 8439", "2.8.2")
 DRAFT = named("xchacha20-poly1305.json", "draft-irtf-cfrg-xchacha-03", "A.3.1")
@@ -27,12 +28,40 @@ def opening(v: Any) -> dict[str, Any]:
     return {"nonce": v.nonce, "data": v.ciphertext + v.tag, "associated_data": v.aad}
 
 
+def key_methods(name: str, v: Any) -> dict[str, dict[str, Any]]:
+    """The methods of a key type that encrypt and decrypt."""
+    nonce, aad = {"nonce": v.nonce}, {"associated_data": v.aad}
+    return {
+        name + method: good
+        for method, good in {
+            ".encrypt": sealing(v),
+            ".decrypt": opening(v),
+            ".encrypt_into": sealing(v) | {"buf": bytearray(len(v.msg) + 16)},
+            ".decrypt_into": opening(v) | {"buf": bytearray(len(v.msg))},
+            ".encrypt_detached": sealing(v),
+            ".decrypt_detached": nonce | {"data": v.ciphertext, "tag": v.tag} | aad,
+            ".encrypt_in_place": nonce | {"buf": bytearray(v.msg)} | aad,
+            ".decrypt_in_place": nonce | {"buf": bytearray(v.ciphertext), "tag": v.tag} | aad,
+            ".encryptor": nonce | aad,
+            ".unverified_decryptor": nonce | aad,
+        }.items()
+    }
+
+
 def stream(nonce: bytes) -> dict[str, Any]:
     return {"key": K, "nonce": nonce, "counter": 0, "rounds": 20}
 
 
+class Entries(dict[str, dict[str, Any]]):
+    """Arguments by entry point. Buffers that a call writes to are new for whoever asks."""
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        good = super().__getitem__(name)
+        return {p: bytearray(v) if isinstance(v, bytearray) else v for p, v in good.items()}
+
+
 # Parameters stand in the order in which they are checked.
-ENTRIES: dict[str, dict[str, Any]] = {
+TABLE: dict[str, dict[str, Any]] = {
     "chacha20.block": {"key": K, "counter": 1, "nonce": N12},
     "chacha20.cipher": {"key": K, "counter": 1, "nonce": N12, "data": DATA, "rounds": 20, "out": None},
     "chacha20.hchacha20": {"key": K, "nonce16": N16},
@@ -44,14 +73,24 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "xchacha20poly1305.encrypt": {"key": DRAFT.key} | sealing(DRAFT),
     "xchacha20poly1305.decrypt": {"key": DRAFT.key} | opening(DRAFT),
     "ChaCha20Poly1305": {"key": RFC.key},
-    "ChaCha20Poly1305.encrypt": sealing(RFC),
-    "ChaCha20Poly1305.decrypt": opening(RFC),
+    **key_methods("ChaCha20Poly1305", RFC),
     "ChaCha20Poly1305.generate_key": {},
     "XChaCha20Poly1305": {"key": DRAFT.key},
-    "XChaCha20Poly1305.encrypt": sealing(DRAFT),
-    "XChaCha20Poly1305.decrypt": opening(DRAFT),
+    **key_methods("XChaCha20Poly1305", DRAFT),
     "XChaCha20Poly1305.generate_key": {},
     "XChaCha20Poly1305.generate_nonce": {},
+    "Encryptor.update": {"data": DATA},
+    "Encryptor.update_into": {"data": DATA, "buf": bytearray(len(DATA))},
+    "Encryptor.finalize": {},
+    "UnverifiedDecryptor.update": {"data": DATA},
+    "UnverifiedDecryptor.update_into": {"data": DATA, "buf": bytearray(len(DATA))},
+    "UnverifiedDecryptor.verify": {"tag": EMPTY},
+    "Poly1305": {"key": MAC.key},
+    "Poly1305.update": {"data": MAC.msg},
+    "Poly1305.finalize": {},
+    "Poly1305.verify": {"tag": MAC.key[16:]},  # of an empty message
+    "Poly1305.digest": {},
+    "Poly1305.hexdigest": {},
     "Tag": {"tag": MAC.tag},
     **{
         name + method: good
@@ -66,9 +105,19 @@ ENTRIES: dict[str, dict[str, Any]] = {
         }.items()
     },
 }
-TYPES = ["ChaCha20Poly1305", "XChaCha20Poly1305", "ChaCha20", "XChaCha20", "ChaCha20Legacy", "Tag"]
+ENTRIES = Entries(TABLE)
+
+# What methods make and nobody else can; an empty message then has the tag EMPTY.
+MADE: dict[str, Callable[..., Any]] = {
+    "Encryptor": lambda api, key=K: api.ChaCha20Poly1305(key).encryptor(N12, b"x"),
+    "UnverifiedDecryptor": lambda api, key=K: api.ChaCha20Poly1305(key).unverified_decryptor(N12, b"x"),
+}
+KEYS = ["ChaCha20Poly1305", "XChaCha20Poly1305"]
 STREAMS = ["ChaCha20", "XChaCha20", "ChaCha20Legacy"]
-AEADS = ["ChaCha20Poly1305", "XChaCha20Poly1305", "chacha20poly1305", "xchacha20poly1305"]
+KEYED = [*KEYS, *STREAMS, "Poly1305"]  # what a constructor makes with a key
+CIPHERING = [*STREAMS, *MADE]  # what has update and update_into
+TYPES = [*KEYED, *MADE, "Tag"]
+AEADS = [*KEYS, "chacha20poly1305", "xchacha20poly1305"]
 NONCE_SIZES = {
     "ChaCha20": 12,
     "XChaCha20": 24,
@@ -85,7 +134,20 @@ def entry(api: ModuleType, name: str) -> Callable[..., Any]:
 
 
 def make(api: ModuleType, name: str, **changed: Any) -> Any:
-    return getattr(api, name)(**ENTRIES[name] | changed)
+    """A new object of this type."""
+    return MADE[name](api, **changed) if name in MADE else getattr(api, name)(**ENTRIES[name] | changed)
+
+
+def computed(thing: Any) -> bytes:
+    """What an object now makes of known input, which tells whether it is as it was."""
+    if isinstance(thing, bytes):
+        return bytes(thing)
+    if hasattr(thing, "digest"):
+        thing.update(DATA)
+        return bytes(thing.digest())
+    if hasattr(thing, "update"):
+        return bytes(thing.update(bytes(100)))
+    return bytes(thing.encrypt(bytes(thing.NONCE_SIZE), DATA))
 
 
 def having(*parameters: str) -> list[tuple[str, str]]:

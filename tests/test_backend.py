@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from conftest import NATIVE_KERNELS
@@ -13,6 +13,7 @@ from entries import N12, K, refuses
 from interpreter import PACKAGE, last_line, prints, python
 
 import chapoly
+import chapoly._selftest
 import chapoly.testing
 
 AVAILABLE = ", ".join(chapoly.kernels())
@@ -126,6 +127,51 @@ def test_pure_warns_once_when_it_was_not_asked_for(without_native: Path) -> None
     assert (done.returncode, done.stdout) == (0, "pure pure\n('pure',)\n")
     assert done.stderr.count("PureBackendWarning: ") == 1
     assert "CHAPOLY_KERNEL=pure" in done.stderr  # it says how to ask for it
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import chapoly",
+        "import chapoly.chacha20",
+        "import chapoly.pure",
+        "import chapoly.testing",
+        "from chapoly import ChaCha20Poly1305",
+        "from chapoly.xchacha20 import cipher",
+        "exec('import chapoly')",
+    ],
+)
+def test_the_warning_names_the_line_that_imports(
+    without_native: Path, tmp_path: Path, statement: str
+) -> None:
+    user = tmp_path / "user.py"
+    user.write_text(f"\n\ndef use():\n    {statement}\n\nuse()\n", encoding="utf-8")
+    file = "<string>:1" if "exec" in statement else f"{user}:4"
+    for options in ([], ["-I", "-S"]):
+        code = f"sys.path.insert(0, {str(tmp_path)!r}); import user"
+        done = python(code, "-W", "default", *options, package=without_native)
+        assert done.returncode == 0
+        assert done.stderr.startswith(f"{file}: PureBackendWarning: ")
+    done = python(f"import sys\n{statement}", "-W", "error", package=without_native)
+    assert 'File "<string>", line 3, in <module>\n' in done.stderr
+    module = "ignore::RuntimeWarning:user"  # what warns is the user's module
+    assert prints(code, "-W", "error", "-W", module, package=without_native) == ""
+
+
+def test_the_warning_of_a_wrong_kernel_names_the_line_that_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    native = SimpleNamespace(kernels=lambda: (("wide", None), ("slow", None)), use=lambda name: None)
+    answers = iter([["mac"], []])
+    monkeypatch.setattr(chapoly._selftest, "failures", lambda native: next(answers))
+    with pytest.warns(RuntimeWarning, match="kernel wide gives wrong answers") as warned:
+        assert chapoly._backend.choose(native, "", False) == "slow"
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+def test_warning_loads_nothing_but_pure_and_its_needs(without_native: Path) -> None:
+    code = "before = set(sys.modules); import chapoly; print(*sorted(set(sys.modules) - before))"
+    loaded = prints(code, "-I", "-S", "-W", "ignore", package=without_native).split()
+    assert "chapoly.pure" in loaded
+    assert {name for name in loaded if name.split(".")[0] != "chapoly"} <= {"__future__", "_operator"}
 
 
 def test_the_warning_can_be_an_error(without_native: Path) -> None:

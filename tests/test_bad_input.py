@@ -1,15 +1,20 @@
 """Bad input gives the named error with its exact text, through every entry point, and writes nothing."""
 
 import ctypes
+import operator
 import sys
-from types import ModuleType
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from entries import (
     AEADS,
+    CIPHERING,
     DATA,
     ENTRIES,
+    KEYS,
+    MADE,
     STREAMS,
     entry,
     having,
@@ -59,6 +64,17 @@ def test_input_shorter_than_a_tag(api: ModuleType, owner: str) -> None:
         call(api, f"{owner}.decrypt", data=bytes(16))
 
 
+@pytest.mark.parametrize("owner", KEYS)
+def test_input_shorter_than_a_tag_into_a_buffer(api: ModuleType, owner: str) -> None:
+    for n in range(16):
+        buf = bytearray(b"\x55" * 8)
+        with refuses(api.InvalidTag, f"data must be at least 16 bytes, got {n}"):
+            call(api, f"{owner}.decrypt_into", data=bytes(n), buf=buf)
+        assert buf == b"\x55" * 8
+    with refuses(api.InvalidTag, "tag does not match"):
+        call(api, f"{owner}.decrypt_into", data=bytes(16), buf=bytearray())
+
+
 @pytest.mark.parametrize(("name", "parameter"), having(*BYTES))
 def test_what_is_no_buffer(api: ModuleType, name: str, parameter: str) -> None:
     for wrong in ("text", 32, 1.5, [1, 2], object(), None):
@@ -66,6 +82,55 @@ def test_what_is_no_buffer(api: ModuleType, name: str, parameter: str) -> None:
             continue
         with refuses(TypeError, f"{parameter} must be bytes-like, not {type(wrong).__name__}"):
             call(api, name, **{parameter: wrong})
+
+
+if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
+
+    class Exporter:
+        def __init__(self, code: Callable[[], Any]) -> None:
+            self.code = code
+
+        def __buffer__(self, flags: int) -> Any:
+            return self.code()
+
+    class NoBuffer:
+        __buffer__ = None
+
+    def broken() -> Any:
+        raise TypeError("from __buffer__")
+
+    def missing() -> Any:
+        raise KeyError("from __buffer__")
+
+    EXPORTERS = [
+        (Exporter(broken), TypeError, "from __buffer__"),
+        (Exporter(missing), KeyError, "'from __buffer__'"),
+        (
+            Exporter(lambda: memoryview("text")),
+            TypeError,
+            "memoryview: a bytes-like object is required, not 'str'",
+        ),
+        (Exporter(lambda: b"no view"), TypeError, "__buffer__ returned non-memoryview object"),
+        (NoBuffer(), TypeError, "'NoneType' object is not callable"),
+    ]
+
+    @pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "out", "buf"))
+    def test_what_an_exporter_raises_is_raised(api: ModuleType, name: str, parameter: str) -> None:
+        for exporter, error, text in EXPORTERS:
+            with refuses(error, text):
+                call(api, name, **{parameter: exporter})
+
+    @pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+    def test_what_an_exporter_raises_when_compared_is_raised(api: ModuleType, compare: Any) -> None:
+        for exporter, error, text in EXPORTERS:
+            with refuses(error, text):
+                compare(api.Tag(bytes(16)), exporter)
+
+    def test_an_attribute_of_an_object_makes_it_no_buffer(api: ModuleType) -> None:
+        thing = SimpleNamespace(__buffer__=lambda flags: memoryview(bytes(32)))
+        with refuses(TypeError, "key must be bytes-like, not SimpleNamespace"):
+            api.poly1305.mac(thing, b"")
+        assert api.Tag(bytes(16)) != thing
 
 
 @pytest.mark.parametrize(("name", "parameter"), having(*BYTES))
@@ -145,6 +210,32 @@ def test_an_aead_message_beyond_the_limit(api: ModuleType, owner: str, method: s
         call(api, f"{owner}.{method}", data=claiming(most), associated_data="text")
 
 
+@pytest.mark.parametrize("owner", KEYS)
+@pytest.mark.parametrize(
+    ("method", "parameter", "most"),
+    [
+        ("encrypt_into", "data", AEAD_MAX),
+        ("decrypt_into", "data", AEAD_MAX + 16),
+        ("encrypt_detached", "data", AEAD_MAX),
+        ("decrypt_detached", "data", AEAD_MAX),
+        ("encrypt_in_place", "buf", AEAD_MAX),
+        ("decrypt_in_place", "buf", AEAD_MAX),
+    ],
+)
+def test_every_form_of_a_message_beyond_the_limit(
+    api: ModuleType, owner: str, method: str, parameter: str, most: int
+) -> None:
+    for n in (most + 1, 2**38, 2**40, 2**46):
+        with refuses(api.CounterOverflow, f"{parameter} must be at most {most} bytes, got {n}"):
+            call(api, f"{owner}.{method}", **{parameter: claiming(n)})
+    with refuses(TypeError, "associated_data must be bytes-like, not str"):
+        call(api, f"{owner}.{method}", **{parameter: claiming(most), "associated_data": "text"})
+    if method.endswith("into"):
+        size = AEAD_MAX + 16 if method == "encrypt_into" else AEAD_MAX
+        with refuses(ValueError, f"buf must be {size} bytes, got 8"):
+            call(api, f"{owner}.{method}", data=claiming(most), buf=bytearray(8))
+
+
 @pytest.mark.parametrize("name", CIPHERS)
 def test_more_data_than_counters(api: ModuleType, name: str) -> None:
     for counter in (0, 1, 2**31):
@@ -174,13 +265,30 @@ def test_more_data_than_the_stream_has_left(api: ModuleType, name: str) -> None:
     assert buf == b"\x55" * 8
 
 
-# ---- Outputs. `into` is cipher(out=...) or update_into, so that every promise holds for both. ----
+@pytest.mark.parametrize("name", MADE)
+def test_more_data_than_a_message_in_parts_can_have(api: ModuleType, name: str) -> None:
+    message, same = make(api, name), make(api, name)
+    message.update(bytes(7))
+    same.update(bytes(7))
+    left, buf = AEAD_MAX - 7, bytearray(b"\x55" * 8)
+    with refuses(api.CounterOverflow, f"data must be at most {left} bytes, got {left + 1}"):
+        message.update(claiming(left + 1))
+    with refuses(api.CounterOverflow, f"data must be at most {left} bytes, got {left + 1}"):
+        message.update_into(claiming(left + 1), buf)
+    with refuses(ValueError, f"buf must be {left} bytes, got 8"):
+        message.update_into(claiming(left), buf)
+    assert buf == b"\x55" * 8
+    assert message.update(DATA) == same.update(DATA)
 
-OUTPUTS = [*CIPHERS, *STREAMS]
+
+# ---- Outputs. `into` is cipher(out=...) or update_into, so that every promise holds for both. ----
+# The outputs of an AEAD, which differ from its inputs by a tag, are in test_forms.py.
+
+OUTPUTS = [*CIPHERS, *CIPHERING]
 
 
 def into(api: ModuleType, name: str, data: Any, out: Any, **inputs: Any) -> Any:
-    if name in STREAMS:
+    if name in CIPHERING:
         return make(api, name, **inputs).update_into(data, out)
     return entry(api, name)(**ENTRIES[name] | {"data": data, "out": out} | inputs)
 
@@ -192,7 +300,7 @@ def enciphered(api: ModuleType, name: str, data: bytes, **inputs: Any) -> bytes:
 
 
 def word(name: str) -> str:
-    return "buf" if name in STREAMS else "out"
+    return "buf" if name in CIPHERING else "out"
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
@@ -264,11 +372,11 @@ def test_an_output_overlapping_key_or_nonce(api: ModuleType, name: str, secret: 
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_empty_buffers_overlap_nothing(api: ModuleType, name: str) -> None:
-    key, nonce = ENTRIES[name]["key"], ENTRIES[name]["nonce"]
+    key, nonce = (b"", b"") if name in MADE else (ENTRIES[name]["key"], ENTRIES[name]["nonce"])
     memory = bytearray(key + nonce + DATA)
     before, view = bytes(memory), memoryview(memory)
     for at in range(len(memory)):
-        inputs = {"key": view[:32], "nonce": view[32 : 32 + len(nonce)]}
+        inputs = {} if name in MADE else {"key": view[:32], "nonce": view[32 : 32 + len(nonce)]}
         assert into(api, name, view[3:3], view[at:at], **inputs) == 0
     assert memory == before
 

@@ -2,13 +2,29 @@
 
 import array
 import ctypes
+import gc
 import mmap
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import AEADS, ENTRIES, N12, NONCE_SIZES, STREAMS, K, entry, having, make, refuses
+from entries import (
+    AEADS,
+    DATA,
+    ENTRIES,
+    KEYED,
+    KEYS,
+    N12,
+    TYPES,
+    K,
+    computed,
+    entry,
+    having,
+    make,
+    refuses,
+)
 
 BYTES = ("key", "nonce", "nonce16", "data", "associated_data", "message", "tag")
 
@@ -50,23 +66,38 @@ BUFFERS: dict[str, Callable[[bytes], Any]] = {
 
 
 def outcome(name: str, api: ModuleType, arguments: dict[str, Any]) -> Any:
-    """What the call returns; for a new object, what it then computes."""
+    """What the call returns and writes; for a new object, what it then computes."""
     result = entry(api, name)(**arguments)
-    if name in STREAMS:
-        return result.keystream(100)
-    if name in ("ChaCha20Poly1305", "XChaCha20Poly1305"):
-        return result.encrypt(bytes(NONCE_SIZES[name]), b"data")
-    return result
+    if name in TYPES or name.endswith("cryptor"):
+        return computed(result)
+    return result, bytes(arguments.get("buf", b""))
 
 
 @pytest.mark.parametrize(("name", "parameter"), having(*BYTES))
 def test_any_buffer(api: ModuleType, name: str, parameter: str) -> None:
-    good = ENTRIES[name]
-    expected = outcome(name, api, good)
+    right = ENTRIES[name][parameter]
+    expected = outcome(name, api, ENTRIES[name])
     for kind, buffer in BUFFERS.items():
-        given = buffer(good[parameter])
-        assert outcome(name, api, good | {parameter: given}) == expected, kind
-        assert bytes(given) == good[parameter], kind
+        given = buffer(right)
+        assert outcome(name, api, ENTRIES[name] | {parameter: given}) == expected, kind
+        assert bytes(given) == right, kind
+
+
+READ_ONLY = ("bytes subclass", "memoryview", "memoryview of chars", "two dimensions")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in having("buf")])
+def test_any_writable_buffer_as_output(api: ModuleType, name: str) -> None:
+    right = ENTRIES[name]["buf"]
+    expected = outcome(name, api, ENTRIES[name])
+    for kind, buffer in BUFFERS.items():
+        given = buffer(bytes(right))
+        if kind in READ_ONLY:
+            with refuses(TypeError, "buf must be writable"):
+                entry(api, name)(**ENTRIES[name] | {"buf": given})
+            assert bytes(given) == right
+        else:
+            assert outcome(name, api, ENTRIES[name] | {"buf": given}) == expected, kind
 
 
 @pytest.mark.parametrize("typecode", ["b", "H", "i", "q", "f", "d"])
@@ -96,6 +127,50 @@ def test_a_fortran_order_buffer_is_not_contiguous(api: ModuleType) -> None:
             entry(api, name)(**ENTRIES[name] | {parameter: fortran})
     c_order = testbuffer.ndarray(list(range(32)), shape=[4, 8], format="B")
     assert api.chacha20.block(c_order, 1, N12) == api.chacha20.block(K, 1, N12)
+
+
+@pytest.mark.parametrize(("name", "parameter"), having("data", "associated_data", "message"))
+def test_what_is_empty_is_contiguous(api: ModuleType, name: str, parameter: str) -> None:
+    backwards = memoryview(b"")[::-1]
+    assert not backwards.c_contiguous  # so memoryview says; CPython's PyBuffer_IsContiguous decides
+    method = name.rpartition(".")[2]
+    if parameter == "data" and method in ("decrypt", "decrypt_into"):
+        with refuses(api.InvalidTag, "data must be at least 16 bytes, got 0"):
+            entry(api, name)(**ENTRIES[name] | {parameter: backwards})
+    elif method.startswith("decrypt") or method == "verify":
+        with refuses(api.InvalidTag, "tag does not match"):
+            entry(api, name)(**ENTRIES[name] | {parameter: backwards})
+    else:
+        given, same = ENTRIES[name] | {parameter: backwards}, ENTRIES[name] | {parameter: b""}
+        if parameter == "data" and "buf" in given:
+            given["buf"], same["buf"] = (bytearray(16 if method == "encrypt_into" else 0) for _ in range(2))
+        assert outcome(name, api, given) == outcome(name, api, same)
+
+
+def test_an_empty_output_is_contiguous(api: ModuleType) -> None:
+    for empty in (memoryview(bytearray())[::-1], memoryview(bytearray(5))[5:][::2]):
+        assert api.chacha20.cipher(K, 0, N12, empty, out=empty) == 0
+        assert api.ChaCha20(K, N12).update_into(empty, empty) == 0
+        with refuses(ValueError, "out must be 1 bytes, got 0"):
+            api.chacha20.cipher(K, 0, N12, b"x", out=empty)
+        with refuses(TypeError, "out must be writable"):
+            api.chacha20.cipher(K, 0, N12, empty, out=empty.toreadonly())
+
+
+@pytest.mark.parametrize(("name", "parameter"), having("key", "nonce", "nonce16", "tag"))
+def test_what_is_empty_has_the_wrong_size_and_not_the_wrong_order(
+    api: ModuleType, name: str, parameter: str
+) -> None:
+    with pytest.raises(api.Error, match=rf"^{parameter} must be \d+ bytes, got 0$"):
+        entry(api, name)(**ENTRIES[name] | {parameter: memoryview(b"")[::-1]})
+
+
+def test_what_is_reached_by_pointers_is_not_contiguous_even_if_empty(api: ModuleType) -> None:
+    testbuffer = pytest.importorskip("_testbuffer", reason="this CPython comes without its test modules")
+    rows = testbuffer.ndarray([1, 2, 3, 4], shape=[2, 2], format="B", flags=testbuffer.ND_PIL)
+    for indirect in (rows, rows[0:0]):
+        with refuses(BufferError, "message must be C-contiguous"):
+            api.poly1305.mac(K, indirect)
 
 
 def offsets(api: ModuleType) -> range:
@@ -152,11 +227,12 @@ def test_every_alignment_of_keys_nonces_and_tags(api: ModuleType) -> None:
 
 @pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "buf"))
 def test_exports_end_with_the_call(api: ModuleType, name: str, parameter: str) -> None:
-    given = bytearray(ENTRIES[name][parameter])
+    right = ENTRIES[name][parameter]
+    given = bytearray(right)
     result = entry(api, name)(
         **ENTRIES[name] | {parameter: given}
     )  # kept alive: objects hold no export either
-    given.append(0)
+    given[:] = right + b"\0"
     view = memoryview(given)[:-1]
     entry(api, name)(**ENTRIES[name] | {parameter: view})
     view.release()
@@ -166,8 +242,8 @@ def test_exports_end_with_the_call(api: ModuleType, name: str, parameter: str) -
 
 @pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "buf"))
 def test_exports_end_with_a_refused_call(api: ModuleType, name: str, parameter: str) -> None:
-    good = ENTRIES[name]
-    for other in good:
+    for other in ENTRIES[name]:
+        good = ENTRIES[name]
         arguments = good | {p: bytearray(v) for p, v in good.items() if isinstance(v, (bytes, bytearray))}
         arguments[other] = object()
         with pytest.raises(TypeError):
@@ -177,10 +253,57 @@ def test_exports_end_with_a_refused_call(api: ModuleType, name: str, parameter: 
                 value.append(0)
     too_long = bytearray(2**16)  # of the wrong size for all but messages
     try:
-        entry(api, name)(**good | {parameter: too_long})
+        entry(api, name)(**ENTRIES[name] | {parameter: too_long})
     except (api.Error, ValueError):
-        assert parameter not in ("message", "associated_data") or name.endswith(("verify", "decrypt"))
+        assert parameter not in ("message", "associated_data") or "verify" in name or ".decrypt" in name
     too_long.append(0)
+
+
+class Raising:
+    """A buffer, from Python 3.12 on, whose exporter raises."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __buffer__(self, flags: int) -> memoryview:
+        raise self.error
+
+
+def released() -> memoryview:
+    view = memoryview(bytes(16))
+    view.release()
+    return view
+
+
+def closed() -> mmap.mmap:
+    memory = mapped(bytes(16))
+    memory.close()
+    return memory
+
+
+# Buffers that cannot be had, and what their exporters say to that.
+REFUSING: list[tuple[Any, BaseException]] = [
+    (released(), ValueError("operation forbidden on released memoryview object")),
+    (closed(), ValueError("mmap closed or invalid")),
+]
+if sys.version_info >= (3, 12):
+    REFUSING += [
+        (Raising(error := kind("from __buffer__")), error)
+        for kind in (KeyboardInterrupt, MemoryError, RuntimeError, TypeError, BufferError, ValueError)
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter"), having(*BYTES, "buf", "out"))
+def test_an_exporters_own_error_passes_through(api: ModuleType, name: str, parameter: str) -> None:
+    for refusing, error in REFUSING:
+        good = ENTRIES[name].items()
+        arguments = {p: bytearray(v) if isinstance(v, (bytes, bytearray)) else v for p, v in good}
+        with pytest.raises(type(error)) as raised:
+            entry(api, name)(**arguments | {parameter: refusing})
+        assert (type(raised.value), str(raised.value)) == (type(error), str(error))
+        for value in arguments.values():  # and no export is left
+            if isinstance(value, bytearray):
+                value.append(0)
 
 
 def test_exports_of_outputs_end(api: ModuleType) -> None:
@@ -197,19 +320,71 @@ def test_exports_of_outputs_end(api: ModuleType) -> None:
 # ---- Keys are copied. ----
 
 
-@pytest.mark.parametrize("name", ["ChaCha20Poly1305", "XChaCha20Poly1305", *STREAMS])
+@pytest.mark.parametrize("name", KEYED)
 def test_the_key_is_copied(api: ModuleType, name: str) -> None:
     for parameter in ("key", "nonce"):
         if parameter in ENTRIES[name]:
             given = bytearray(ENTRIES[name][parameter])
             made = make(api, name, **{parameter: given})
             given[:] = b"\xff" * len(given)
-            same = make(api, name)
-            if name in STREAMS:
-                assert made.keystream(1000) == same.keystream(1000)
-            else:
-                nonce = bytes(NONCE_SIZES[name])
-                assert made.encrypt(nonce, b"data") == same.encrypt(nonce, b"data")
+            assert computed(made) == computed(make(api, name))
+
+
+@pytest.mark.parametrize("owner", KEYS)
+def test_what_a_message_in_parts_began_with_is_not_needed_any_more(api: ModuleType, owner: str) -> None:
+    key, given = make(api, owner), {p: bytearray(v) for p, v in ENTRIES[f"{owner}.encryptor"].items()}
+    sealed = key.encrypt(data=bytes(100), **given)
+    encryptor, decryptor = key.encryptor(**given), key.unverified_decryptor(**given)
+    for value in given.values():
+        value[:] = b"\xff" * len(value)
+        value.append(0)
+    assert encryptor.update(bytes(100)) + encryptor.finalize() == sealed
+    assert decryptor.update(sealed[:-16]) == bytes(100)
+    decryptor.verify(sealed[-16:])
+
+
+class Changer:
+    """An argument that overwrites another one before it gives its own value."""
+
+    def __init__(self, other: bytearray, value: Any) -> None:
+        self.other, self.value = other, value
+
+    def change(self) -> Any:
+        self.other[:] = b"\xff" * len(self.other)
+        return self.value
+
+    def __index__(self) -> int:
+        return self.change()
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(self.change())
+
+
+def followed_by_code() -> list[tuple[str, str, str]]:
+    """Each entry point, with a parameter of fixed size and a later one whose argument can run code."""
+    codes = {"counter", "rounds"}
+    if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
+        codes |= {*BYTES, "out", "buf"}
+    return [
+        (name, parameter, later)
+        for name, parameter in having("key", "nonce", "nonce16", "tag")
+        for later in list(ENTRIES[name])[list(ENTRIES[name]).index(parameter) + 1 :]
+        if later in codes
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter", "later"), followed_by_code())
+def test_what_has_a_fixed_size_is_copied_before_a_later_argument_is_asked(
+    api: ModuleType, name: str, parameter: str, later: str
+) -> None:
+    good = ENTRIES[name]
+    out, right = bytearray(len(DATA)), bytearray(len(DATA))
+    given = bytearray(good[parameter])
+    changer = Changer(given, out if later == "out" else good[later])
+    expected = outcome(name, api, ENTRIES[name] | ({"out": right} if later == "out" else {}))
+    assert outcome(name, api, good | {parameter: given, later: changer}) == expected
+    assert given == b"\xff" * len(given)
+    assert out == right
 
 
 @pytest.mark.parametrize("owner", AEADS)
@@ -250,3 +425,52 @@ def test_a_key_is_copied_before_a_number_is_asked(api: ModuleType, name: str, no
     assert make_stream(key, nonce, counter=Counter()).keystream(64) == make_stream(
         bytes(range(32)), nonce
     ).keystream(64)
+
+
+class Emptying:
+    """A number, or from Python 3.12 on a buffer, which empties the dict that it was passed in when asked."""
+
+    def __init__(self, value: Any, emptied: list[Any]) -> None:
+        self.value, self.emptied = value, emptied
+
+    def empty(self) -> None:
+        for keywords in gc.get_referrers(self):
+            if type(keywords) is dict and keywords.keys() & {"key", "tag"}:
+                keywords.clear()
+                # Writes over what has been freed.
+                self.emptied += [
+                    [make(size) for size in range(64)] for make in (bytes, bytearray) for _ in range(9)
+                ]
+
+    def __index__(self) -> int:
+        self.empty()
+        return self.value
+
+    def __buffer__(self, flags: int) -> memoryview:
+        self.empty()
+        return memoryview(self.value)
+
+
+class Number:
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+ASKED = ["counter", "rounds", *(["key", "nonce", "tag"] if sys.version_info >= (3, 12) else [])]
+
+
+@pytest.mark.parametrize(("name", "parameter"), [(n, p) for n, p in having(*ASKED) if n in TYPES])
+def test_arguments_live_as_long_as_the_call(api: ModuleType, name: str, parameter: str) -> None:
+    emptied: list[Any] = []
+
+    def arguments() -> dict[str, Any]:
+        """With the only references to new objects."""
+        new = {p: Number(v) if isinstance(v, int) else bytes(bytearray(v)) for p, v in ENTRIES[name].items()}
+        return new | {parameter: Emptying(ENTRIES[name][parameter], emptied)}
+
+    made = getattr(api, name)(**arguments())
+    assert emptied
+    assert computed(made) == outcome(name, api, ENTRIES[name])

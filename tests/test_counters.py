@@ -1,6 +1,7 @@
 """The last block is usable, nothing goes past it, nothing wraps, and nothing carries into the nonce."""
 
 import struct
+import sys
 from types import ModuleType
 
 import pytest
@@ -125,6 +126,22 @@ def test_keystream_sizes_outside_are_refused(api: ModuleType, name: str) -> None
         with refuses(api.CounterOverflow, f"n must be at most {left} bytes, got {text}"):
             stream.keystream(n)
     assert stream.tell() == 320
+
+
+def test_keystream_sizes_that_no_object_can_have(api: ModuleType) -> None:
+    # Only the original's end lies beyond them. CPython's own errors: as for bytes(n).
+    stream = api.ChaCha20Legacy(K, N8)
+    header = sys.getsizeof(b"")
+    for n in (2**70, 2**64 + 5, 2**64, sys.maxsize + 1):
+        with refuses(OverflowError, "cannot fit 'int' into an index-sized integer"):
+            stream.keystream(n)
+    for n in (sys.maxsize, sys.maxsize - 1, sys.maxsize - header + 1):
+        with refuses(OverflowError, "byte string is too large"):
+            stream.keystream(n)
+    for n in (sys.maxsize - header, sys.maxsize - 64, sys.maxsize - 65, sys.maxsize - 4096):
+        with refuses(MemoryError, ""):
+            stream.keystream(n)
+    assert stream.tell() == 0
 
 
 @pytest.mark.parametrize("rounds", [8, 12, 20])

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from entries import ENTRIES, TYPES
+from entries import ENTRIES, MADE
 from test_types import MODULES, flat
 
 import chapoly.pure
@@ -33,17 +33,12 @@ def public(api: ModuleType) -> dict[str, Any]:
     named = {"chapoly": api, "chapoly.testing": chapoly.testing, "use_kernel": chapoly.testing.use_kernel}
     named |= {module: getattr(api, module) for module in MODULES}
     implementation = chapoly.pure if api.kernel == "pure" else chapoly._backend.native
-    return named | {name: flat(implementation, name) for name in ENTRIES}
+    return named | {name: flat(implementation, name) for name in (*ENTRIES, *MADE)}
 
 
 def test_docstrings(api: ModuleType) -> None:
     examples = {name: run(name, inspect.getdoc(thing) or "") for name, thing in public(api).items()}
-    # At least one for each type and each function but the short ones.
-    lacking = [
-        name
-        for name in (*TYPES, "chacha20.cipher", "poly1305.mac", "chacha20poly1305.encrypt")
-        if not examples[name]
-    ]
+    lacking = [name for name in (*ENTRIES, *MADE) if not examples[name]]
     assert lacking == []
 
 

@@ -1,12 +1,14 @@
 """Native equals pure on random input, decryption undoes encryption, and no flipped bit goes unseen."""
 
 import array
+from copy import copy
 from types import ModuleType
 from typing import Any
 
 import pytest
 from conftest import NATIVE_KERNELS, NO_NATIVE
-from entries import ENTRIES, N12, NONCE_SIZES, RFC, STREAMS, K, entry, refuses
+from entries import ENTRIES, KEYS, N12, NONCE_SIZES, RFC, STREAMS, K, entry, refuses
+from forms import DECRYPT, ENCRYPT, decrypt_in_parts, encrypt_in_parts
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -112,6 +114,41 @@ def test_aead(
     assert getattr(native_api, name.lower()).decrypt(key, nonce, sealed, text) == message
 
 
+splits = st.lists(st.one_of(st.integers(0, 200), st.integers(0, 3000)), max_size=6)
+
+
+@pytest.mark.parametrize("name", KEYS)
+@given(data=st.data(), key=keys, message=messages, text=texts, sizes=splits)
+def test_every_form_and_any_split(
+    api: ModuleType,
+    name: str,
+    data: st.DataObject,
+    key: bytes,
+    message: bytes,
+    text: bytes | None,
+    sizes: list[int],
+) -> None:
+    nonce = data.draw(nonces(NONCE_SIZES[name]))
+    aead = getattr(api, name)(key)
+    sealed = aead.encrypt(nonce, message, text)
+    for form, encrypt in ENCRYPT.items():
+        assert encrypt(aead, nonce, message, text) == sealed, form
+    for form, decrypt in DECRYPT.items():
+        assert decrypt(aead, nonce, sealed, text) == message, form
+    assert encrypt_in_parts(aead, nonce, message, text, sizes) == sealed
+    assert decrypt_in_parts(aead, nonce, sealed, text, sizes) == message
+
+
+@given(key=keys, message=messages, sizes=splits)
+def test_mac_of_any_split(api: ModuleType, key: bytes, message: bytes, sizes: list[int]) -> None:
+    mac, at = api.Poly1305(key), 0
+    for size in sizes:
+        mac.update(message[at : at + size])
+        at += size
+    mac.update(message[at:])
+    assert mac.finalize() == api.poly1305.mac(key, message)
+
+
 # Arguments good and bad, of every kind that a parameter may meet.
 BUFFERS = [
     b"",
@@ -124,11 +161,15 @@ BUFFERS = [
     RFC.ciphertext + RFC.tag,
     bytes(65),
     bytearray(5),
+    bytearray(16),
+    bytearray(114),
+    bytearray(130),
 ]
 OTHERS = [memoryview(K), memoryview(bytes(64))[::2], array.array("H", range(16)), "text", None, 1.5, object]
 NUMBERS = [0, 7, 8, 12, 20, True, -1, 10**5000] + [
     2**i + d for i in (32, 38, 62, 63, 64, 70) for d in (-1, 0, 1)
 ]
+WRITABLE = (bytearray, array.array)
 arguments = st.sampled_from([*BUFFERS, *OTHERS, *NUMBERS])
 
 
@@ -138,17 +179,19 @@ arguments = st.sampled_from([*BUFFERS, *OTHERS, *NUMBERS])
 @pytest.mark.parametrize("name", [name for name, good in ENTRIES.items() if good])
 @given(data=st.data())
 def test_errors(kernel: str, name: str, data: st.DataObject) -> None:
-    good = ENTRIES[name]
-    changed = data.draw(st.dictionaries(st.sampled_from(list(good)), arguments, min_size=1))
+    changed = data.draw(st.dictionaries(st.sampled_from(list(ENTRIES[name])), arguments, min_size=1))
     if name.endswith("keystream"):
         assume(type(changed["n"]) is not int or not 2**20 < changed["n"] < 2**63)  # what memory cannot hold
 
-    def outcome() -> tuple[str, Any]:
+    def outcome() -> tuple[Any, ...]:
+        # What can be written to is new for each of the two.
+        given = {p: copy(v) if isinstance(v, WRITABLE) else v for p, v in (ENTRIES[name] | changed).items()}
         try:
-            result = entry(chapoly, name)(**good | changed)
+            result = entry(chapoly, name)(**given)
+            said = type(result).__name__, result if isinstance(result, (bytes, int, str, tuple)) else None
         except Exception as error:
-            return type(error).__name__, str(error)
-        return type(result).__name__, result if isinstance(result, (bytes, int)) else None
+            said = type(error).__name__, str(error)
+        return *said, *(bytes(v) for v in given.values() if isinstance(v, WRITABLE))
 
     with chapoly.testing.use_kernel(kernel):
         native = outcome()

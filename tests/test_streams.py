@@ -171,6 +171,16 @@ def test_an_exception_leaves_the_with_block_and_closes_too(api: ModuleType, name
 
 
 @pytest.mark.parametrize("name", STREAMS)
+def test_a_closed_stream_may_be_left_again(api: ModuleType, name: str) -> None:
+    stream = make(api, name)
+    with stream, stream:
+        stream.keystream(3)
+    assert stream.__exit__(None, None, None) is None
+    with refuses(api.StateError, "stream is closed"):
+        stream.tell()
+
+
+@pytest.mark.parametrize("name", STREAMS)
 def test_a_refused_call_moves_nothing(api: ModuleType, name: str) -> None:
     stream, whole, buf = make(api, name), reference(api, name), bytearray(5)
     stream.seek(77)

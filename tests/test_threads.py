@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 from entries import K
+from forms import DECRYPT, ENCRYPT, decrypt_in_parts, encrypt_in_parts
 
 SIZES = [0, 1, 100, 2047, 2048, 2049, 10000]  # about where the GIL begins to be released
 
@@ -33,14 +34,17 @@ def test_one_key_object_in_many_threads(api: ModuleType, name: str) -> None:
         right = True
         for (nonce, message), sealed in zip(jobs, expected, strict=True):
             right &= (
-                aead.encrypt(nonce, message, nonce) == sealed
-                and aead.decrypt(nonce, sealed, nonce) == message
+                all(encrypt(aead, nonce, message, nonce) == sealed for encrypt in ENCRYPT.values())
+                and all(decrypt(aead, nonce, sealed, nonce) == message for decrypt in DECRYPT.values())
+                and encrypt_in_parts(aead, nonce, message, nonce, [2048]) == sealed
+                and decrypt_in_parts(aead, nonce, sealed, nonce, [2048]) == message
             )
-            try:
-                aead.decrypt(nonce, sealed, b"other")
-                right = False
-            except api.InvalidTag:
-                pass
+            for decrypt in DECRYPT.values():
+                try:
+                    decrypt(aead, nonce, sealed, b"other")
+                    right = False
+                except api.InvalidTag:
+                    pass
         return right
 
     with ThreadPoolExecutor(4) as pool:

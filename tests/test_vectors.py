@@ -1,10 +1,12 @@
 """Every vector on every kernel: what ran is counted, and what cannot run gives its named error."""
 
+from random import Random
 from types import ModuleType
 from typing import Any
 
 import pytest
 from entries import refuses
+from forms import DECRYPT, ENCRYPT, decrypt_in_parts, encrypt_in_parts
 from vectors import FILES, load
 
 
@@ -37,6 +39,12 @@ def xchacha20(api: ModuleType, v: Any) -> bool:
 
 def poly1305(api: ModuleType, v: Any) -> bool:
     api.poly1305.verify(v.key, v.msg, v.tag)
+    for size in (1, 15, 16, 17, 64, len(v.msg) + 1):
+        mac = api.Poly1305(v.key)
+        for at in range(0, len(v.msg), size):
+            mac.update(v.msg[at : at + size])
+        if mac.digest() != v.tag:
+            return False
     return api.poly1305.mac(v.key, v.msg) == v.tag
 
 
@@ -48,31 +56,49 @@ def poly1305_chacha20(api: ModuleType, v: Any) -> bool:
     return api.poly1305.mac(api.chacha20.block(v.key, 0, v.nonce)[:32], v.msg) == v.tag
 
 
+def parts(api: ModuleType, v: Any) -> list[list[int]]:
+    """Ways to split a message. On pure, where each part costs a block, one of them for each vector."""
+    size = len(v.msg or v.ciphertext)
+    random = Random(size)
+    splits = [[n] * (size // n) for n in (1, 15, 16, 17, 63, 64, 65)]
+    splits.append([random.randrange(80) for _ in range(5)])
+    return splits if api.kernel != "pure" else [splits[size % len(splits)][:20]]
+
+
 def aead(api: ModuleType, v: Any) -> bool:
     functions = getattr(api, v.algorithm.replace("-", ""))
-    cipher = {"chacha20-poly1305": api.ChaCha20Poly1305, "xchacha20-poly1305": api.XChaCha20Poly1305}[
+    key = {"chacha20-poly1305": api.ChaCha20Poly1305, "xchacha20-poly1305": api.XChaCha20Poly1305}[
         v.algorithm
     ](v.key)
     sealed = v.ciphertext + v.tag
     if v.result == "valid":
         return (
-            cipher.encrypt(v.nonce, v.msg, v.aad) == functions.encrypt(v.key, v.nonce, v.msg, v.aad) == sealed
-            and cipher.decrypt(v.nonce, sealed, v.aad)
-            == functions.decrypt(v.key, v.nonce, sealed, v.aad)
-            == v.msg
+            functions.encrypt(v.key, v.nonce, v.msg, v.aad) == sealed
+            and functions.decrypt(v.key, v.nonce, sealed, v.aad) == v.msg
+            and all(encrypt(key, v.nonce, v.msg, v.aad) == sealed for encrypt in ENCRYPT.values())
+            and all(decrypt(key, v.nonce, sealed, v.aad) == v.msg for decrypt in DECRYPT.values())
+            and all(encrypt_in_parts(key, v.nonce, v.msg, v.aad, s) == sealed for s in parts(api, v))
+            and all(decrypt_in_parts(key, v.nonce, sealed, v.aad, s) == v.msg for s in parts(api, v))
         )
     if "InvalidNonceSize" in v.flags:
-        error, text = api.InvalidNonce, f"nonce must be {cipher.NONCE_SIZE} bytes, got {len(v.nonce)}"
-        with refuses(error, text):
-            cipher.encrypt(v.nonce, v.msg, v.aad)
+        error, text = api.InvalidNonce, f"nonce must be {key.NONCE_SIZE} bytes, got {len(v.nonce)}"
         with refuses(error, text):
             functions.encrypt(v.key, v.nonce, v.msg, v.aad)
+        for encrypt in ENCRYPT.values():
+            with refuses(error, text):
+                encrypt(key, v.nonce, v.msg, v.aad)
+        with refuses(error, text):
+            key.encryptor(v.nonce, v.aad)
     else:
         error, text = api.InvalidTag, "tag does not match"
     with refuses(error, text):
-        cipher.decrypt(v.nonce, sealed, v.aad)
-    with refuses(error, text):
         functions.decrypt(v.key, v.nonce, sealed, v.aad)
+    for decrypt in DECRYPT.values():
+        with refuses(error, text):
+            decrypt(key, v.nonce, sealed, v.aad)
+    for sizes in parts(api, v):
+        with refuses(error, text):
+            decrypt_in_parts(key, v.nonce, sealed, v.aad, sizes)
     return True
 
 

@@ -36,6 +36,9 @@ static void raise_about(const signature *s, PyTypeObject *owner, PyObject *rest)
 
 static bool take_keyword(const signature *s, PyTypeObject *owner, PyObject *keyword, PyObject *value, PyObject **values)
 {
+    const char *const bound = strcmp(s->name, "__new__") == 0 ? "cls" : "self"; /* the first parameter in Python */
+    const char *problem = "an unexpected keyword argument";
+
     if (!PyUnicode_Check(keyword)) { /* the dict of a constructor comes here unchecked */
         PyErr_SetString(PyExc_TypeError, "keywords must be strings");
         return false;
@@ -43,14 +46,15 @@ static bool take_keyword(const signature *s, PyTypeObject *owner, PyObject *keyw
     for (int i = 0; i < s->total; i++) {
         if (PyUnicode_CompareWithASCIIString(keyword, s->parameters[i]) != 0)
             continue;
-        if (values[i] != NULL) {
-            raise_about(s, owner, PyUnicode_FromFormat("got multiple values for argument '%U'", keyword));
-            return false;
+        if (values[i] == NULL) {
+            values[i] = value;
+            return true;
         }
-        values[i] = value;
-        return true;
+        problem = "multiple values for argument";
     }
-    raise_about(s, owner, PyUnicode_FromFormat("got an unexpected keyword argument '%U'", keyword));
+    if (owner != NULL && PyUnicode_CompareWithASCIIString(keyword, bound) == 0)
+        problem = "multiple values for argument";
+    raise_about(s, owner, PyUnicode_FromFormat("got %s '%U'", problem, keyword));
     return false;
 }
 
@@ -137,7 +141,17 @@ bool parse_constructor(const signature *s, PyTypeObject *type, PyObject *args, P
     while (keywords != NULL && PyDict_Next(keywords, &position, &keyword, &value))
         if (!take_keyword(s, type, keyword, value, values))
             return false;
-    return complete(s, type, count, values);
+    if (!complete(s, type, count, values))
+        return false;
+    for (int i = 0; i < s->total; i++)
+        Py_XINCREF(values[i]);
+    return true;
+}
+
+void drop_values(const signature *s, PyObject **values)
+{
+    for (int i = 0; i < s->total; i++)
+        Py_XDECREF(values[i]);
 }
 
 /* ---- Buffers. ---- */
@@ -185,12 +199,9 @@ bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size,
         NO_BUFFER(*b);
         return false;
     }
+    if (b->view.obj != NULL)
+        b->bytes = memcpy(b->copy, b->bytes, size);
     return true;
-}
-
-bool acquire_output(buffer *b, PyObject *object, const char *name)
-{
-    return acquire_slowly(b, object, name); /* never the fast path: check_output reads view.readonly */
 }
 
 bool check_output(const buffer *b, const char *name, size_t size)
@@ -204,10 +215,16 @@ bool check_output(const buffer *b, const char *name, size_t size)
     return false;
 }
 
+/* Where the caller's memory begins. */
+static uintptr_t address(const buffer *b)
+{
+    return (uintptr_t)(b->view.obj != NULL ? b->view.buf : b->bytes);
+}
+
 bool check_overlap(const buffer *output, const char *output_name, const buffer *input, const char *input_name,
                    bool in_place)
 {
-    const uintptr_t o = (uintptr_t)output->bytes, i = (uintptr_t)input->bytes;
+    const uintptr_t o = address(output), i = address(input);
 
     if (output->size == 0 || input->size == 0 || o + output->size <= i || i + input->size <= o || (in_place && o == i))
         return true;

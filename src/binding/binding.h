@@ -10,7 +10,11 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#if !defined(__STDC_NO_ATOMICS__)
+#include <stdatomic.h>
+#endif
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "chapoly.h"
@@ -18,7 +22,8 @@
 
 typedef struct {
     PyObject *invalid_key, *invalid_nonce, *invalid_tag, *counter_overflow, *state_error; /* of chapoly.errors */
-    PyTypeObject *tag;
+    PyTypeObject *tag, *encryptor, *unverified_decryptor;
+    PyObject *fresh_bytes; /* a bytes object that nobody else sees: for new_tag */
 } module_state;
 
 /* ---- Arguments. ---- */
@@ -46,8 +51,12 @@ static inline bool parse(const signature *s, PyTypeObject *owner, PyObject *cons
     return true;
 }
 
-/* The same for a constructor, which gets a tuple and a dict. */
+/*
+ * The same for a constructor, which gets a tuple and a dict. Code of a value's own, its __index__ or __buffer__, can
+ * find the dict (gc.get_referrers) and empty it: values are new references, to be given back by drop_values.
+ */
 bool parse_constructor(const signature *, PyTypeObject *, PyObject *args, PyObject *keywords, PyObject **values);
+void drop_values(const signature *, PyObject **values);
 
 /* ---- Buffers: any C-contiguous buffer; its size is in bytes. ---- */
 
@@ -56,12 +65,15 @@ typedef struct {
     uint8_t *bytes;
     size_t size;
     Py_buffer view;
+    uint8_t copy[CHAPOLY_KEY_SIZE]; /* for acquire_exactly */
 } buffer;
 
 #define NO_BUFFER(b) ((b).view.obj = NULL)
 
+/* Fills in the view of any buffer. What is written to is acquired so: check_output reads view.readonly. */
 bool acquire_slowly(buffer *, PyObject *, const char *name);
 
+/* The same, but of exact bytes only the address and the size: what every input is acquired by. */
 static inline bool acquire(buffer *b, PyObject *object, const char *name)
 {
     if (!PyBytes_CheckExact(object))
@@ -76,11 +88,11 @@ static inline bool acquire(buffer *b, PyObject *object, const char *name)
     return true;
 }
 
-/* A buffer of exactly `size` bytes, else `error`. */
+/*
+ * A buffer of exactly `size` bytes, no more than a key has, else `error`. What is no bytes object is copied: asking for
+ * a later argument may run code (__index__, __buffer__) that changes it.
+ */
 bool acquire_exactly(buffer *, PyObject *, const char *name, size_t size, PyObject *error);
-
-/* A buffer to write to; one that is read-only is noticed by check_output, after a stream has been claimed. */
-bool acquire_output(buffer *, PyObject *, const char *name);
 
 /* TypeError if it is read-only, ValueError if it is not exactly that size. */
 bool check_output(const buffer *, const char *name, size_t size);
@@ -91,8 +103,11 @@ bool check_overlap(const buffer *output, const char *output_name, const buffer *
 
 static inline void release(buffer *b)
 {
-    if (b->view.obj != NULL)
-        PyBuffer_Release(&b->view);
+    if (b->view.obj == NULL)
+        return;
+    if (b->bytes == b->copy)
+        chapoly_wipe(b->copy, sizeof b->copy);
+    PyBuffer_Release(&b->view);
 }
 
 /*
@@ -125,8 +140,8 @@ static inline PyObject *new_bytes(size_t size, uint8_t **bytes)
 {
     PyObject *result;
 
-    if (size > PY_SSIZE_T_MAX - 64) { /* room for the object's own header */
-        PyErr_NoMemory();
+    if (size > PY_SSIZE_T_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "byte string is too large"); /* CPython's own, from a little below on */
         return NULL;
     }
     result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
@@ -158,6 +173,42 @@ bool rounds_from(unsigned *, PyObject *object);
 /* CounterOverflow: "NAME must be at most LIMIT bytes, got SIZE". */
 void raise_too_long(const module_state *, const char *name, uint64_t limit, size_t size);
 
+/* ---- Objects for one call at a time: whether a call is in progress. ---- */
+
+#if !defined(__STDC_NO_ATOMICS__)
+
+typedef atomic_flag busy_flag;
+
+static inline bool test_and_set_busy(busy_flag *busy)
+{
+    return atomic_flag_test_and_set_explicit(busy, memory_order_acquire);
+}
+
+static inline void clear_busy(busy_flag *busy)
+{
+    atomic_flag_clear_explicit(busy, memory_order_release);
+}
+
+#elif !defined(Py_GIL_DISABLED)
+
+typedef bool busy_flag; /* a compiler without C11 atomics: only who holds the GIL comes here */
+
+static inline bool test_and_set_busy(busy_flag *busy)
+{
+    const bool before = *busy;
+    *busy = true;
+    return before;
+}
+
+static inline void clear_busy(busy_flag *busy)
+{
+    *busy = false;
+}
+
+#else
+#error "without the GIL, C11 atomics are needed; MSVC has them with /experimental:c11atomics"
+#endif
+
 /* ---- The GIL is released for calls over this many bytes. Measured by bench/gil_threshold.py. ---- */
 
 enum { GIL_THRESHOLD = 2048 };
@@ -173,6 +224,48 @@ enum { GIL_THRESHOLD = 2048 };
         }                                                                                                            \
     } while (0)
 
+/* ---- Objects that take a message in parts: streams, MACs, encryptors, decryptors. ---- */
+
+typedef struct parts_object parts_object;
+
+/* What there is once of each kind. MACs have neither of the functions. */
+typedef struct {
+    const char *noun;             /* what a StateError calls it */
+    size_t secrets, secrets_size; /* where in the object they are; closing it wipes them */
+    uint64_t (*left)(const parts_object *); /* how many bytes can come; UINT64_MAX stands for that many or more */
+    void (*crypt)(parts_object *, uint8_t *out, const uint8_t *data, size_t size); /* those that come next */
+} parts_kind;
+
+struct parts_object {
+    PyObject_HEAD
+    const parts_kind *kind;
+    const chapoly_kernel *kernel;
+    bool closed;
+    busy_flag busy; /* a call is in progress; others never wait for it */
+};
+
+parts_object *new_parts(PyTypeObject *, const parts_kind *, const chapoly_kernel *);
+
+/* Claims an open object for one call, until unclaim(). StateError if that cannot be; then nothing has changed. */
+bool claim(parts_object *);
+bool claim_even_closed(parts_object *);
+bool must_be_open(parts_object *);
+void unclaim(parts_object *);
+
+/* Wipes the secrets for good; the object is claimed. */
+void close_parts(parts_object *);
+
+/* CounterOverflow if more bytes come than can. */
+bool fits(parts_object *, const char *name, size_t size);
+
+PyObject *parts_update(PyObject *, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+PyObject *parts_update_into(PyObject *, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+PyObject *parts_enter(PyObject *, PyObject *unused);
+PyObject *parts_exit(PyObject *, PyObject *const *args, Py_ssize_t count);
+void parts_dealloc(PyObject *);
+
+#define METHOD_EXIT(function) ((PyCFunction)(void (*)(void))(function)), METH_FASTCALL
+
 /* ---- What module.c gathers. ---- */
 
 /* A public function: its flat name in this module, the public module that it belongs to, and its definition. */
@@ -185,9 +278,23 @@ typedef struct {
 
 extern public_function chacha20_functions[], poly1305_functions[], aead_functions[]; /* each ends with NULL */
 extern PyType_Spec tag_spec, chacha20poly1305_spec, xchacha20poly1305_spec, chacha20_spec, xchacha20_spec,
-    chacha20_legacy_spec;
+    chacha20_legacy_spec, poly1305_spec, encryptor_spec, unverified_decryptor_spec;
 
-PyObject *new_tag(const module_state *, const uint8_t tag[16]);
-PyObject *refuse_pickle(PyObject *self, PyObject *unused); /* __reduce__ and __reduce_ex__ of what holds a key */
+/* A new Tag and the address of its 16 bytes. */
+PyObject *new_tag(const module_state *, uint8_t **tag);
+void tag_to_hex(char hex[2 * CHAPOLY_TAG_SIZE + 1], const uint8_t tag[CHAPOLY_TAG_SIZE]);
+
+/* Messages in parts, after their associated data. */
+PyObject *new_encryptor(const module_state *, const chapoly_kernel *, const uint8_t *key, const uint8_t *nonce,
+                        size_t nonce_size, const buffer *associated);
+PyObject *new_unverified_decryptor(const module_state *, const chapoly_kernel *, const uint8_t *key,
+                                   const uint8_t *nonce, size_t nonce_size, const buffer *associated);
+/* The methods of what holds a key. */
+#define REFUSE_PICKLE                                                                                                \
+    {"__reduce__", refuse_pickle, METH_NOARGS, NULL}, {"__getstate__", refuse_pickle, METH_NOARGS, NULL},            \
+    {                                                                                                                \
+        "__reduce_ex__", refuse_pickle, METH_O, NULL                                                                 \
+    }
+PyObject *refuse_pickle(PyObject *self, PyObject *unused);
 
 #endif

@@ -55,7 +55,7 @@ static PyObject *cipher(PyObject *module, size_t nonce_size, PyObject *const *ar
         goto done;
     if (values[5] == NULL || values[5] == Py_None) {
         result = new_bytes(data.size, &out.bytes);
-    } else if (acquire_output(&out, values[5], "out") && check_output(&out, "out", data.size) &&
+    } else if (acquire_slowly(&out, values[5], "out") && check_output(&out, "out", data.size) &&
                check_overlap(&out, "out", &key, "key", false) &&
                check_overlap(&out, "out", &nonce, "nonce", false) && check_overlap(&out, "out", &data, "data", true)) {
         result = PyLong_FromSize_t(data.size);

@@ -90,13 +90,25 @@ static int add_functions(PyObject *module, public_function *list)
     return 0;
 }
 
+#define KEY_SIZE {"KEY_SIZE", CHAPOLY_KEY_SIZE, NULL}
+#define NONCE_SIZE(size) {"NONCE_SIZE", size, NULL}
+#define TAG_SIZE {"TAG_SIZE", CHAPOLY_TAG_SIZE, NULL}
+
+/* A class attribute: a number, or a text. */
+typedef struct {
+    const char *name;
+    long number;
+    const char *text;
+} constant;
+
 /*
  * Sets a class attribute of a type that is immutable from the start (the limited API has no other way): the generic
  * function writes into the type's own dictionary. Nobody has seen the type yet.
  */
-static int set_size(PyObject *type, const char *name, long size)
+static int set_constant(PyObject *type, const constant *c)
 {
-    PyObject *key = PyUnicode_InternFromString(name), *value = PyLong_FromLong(size);
+    PyObject *key = PyUnicode_InternFromString(c->name);
+    PyObject *value = c->text != NULL ? PyUnicode_FromString(c->text) : PyLong_FromLong(c->number);
     int status = key != NULL && value != NULL ? PyObject_GenericSetAttr(type, key, value) : -1;
 
     Py_XDECREF(key);
@@ -104,16 +116,20 @@ static int set_size(PyObject *type, const char *name, long size)
     return status;
 }
 
-static PyObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *base, long nonce_size, long tag_size)
+/* `count` constants, or fewer: the name of what is not there is NULL. */
+static PyObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *base, const constant *constants, size_t count)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, base);
 
     if (type == NULL)
         return NULL;
-    if ((nonce_size > 0 && (set_size(type, "KEY_SIZE", CHAPOLY_KEY_SIZE) < 0 ||
-                            set_size(type, "NONCE_SIZE", nonce_size) < 0)) ||
-        (tag_size > 0 && set_size(type, "TAG_SIZE", tag_size) < 0) ||
-        PyModule_AddType(module, (PyTypeObject *)type) < 0) {
+    for (size_t i = 0; i < count && constants[i].name != NULL; i++) {
+        if (set_constant(type, &constants[i]) < 0) {
+            Py_DECREF(type);
+            return NULL;
+        }
+    }
+    if (PyModule_AddType(module, (PyTypeObject *)type) < 0) {
         Py_DECREF(type);
         return NULL;
     }
@@ -123,25 +139,37 @@ static PyObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *base, l
 
 static int add_types(PyObject *module, module_state *state)
 {
-    static const struct {
+    enum { CONSTANTS = 3 };
+    const struct {
         PyType_Spec *spec;
-        long nonce_size, tag_size;
+        PyTypeObject **kept; /* where the state keeps it, for those that functions make */
+        constant constants[CONSTANTS];
     } types[] = {
-        {&chacha20poly1305_spec, CHAPOLY_NONCE_SIZE, CHAPOLY_TAG_SIZE},
-        {&xchacha20poly1305_spec, CHAPOLY_XNONCE_SIZE, CHAPOLY_TAG_SIZE},
-        {&chacha20_spec, CHAPOLY_NONCE_SIZE, 0},
-        {&xchacha20_spec, CHAPOLY_XNONCE_SIZE, 0},
-        {&chacha20_legacy_spec, CHAPOLY_LEGACY_NONCE_SIZE, 0},
+        {&tag_spec, &state->tag, {{0}}},
+        {&chacha20poly1305_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_NONCE_SIZE), TAG_SIZE}},
+        {&xchacha20poly1305_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_XNONCE_SIZE), TAG_SIZE}},
+        {&encryptor_spec, &state->encryptor, {{0}}},
+        {&unverified_decryptor_spec, &state->unverified_decryptor, {{0}}},
+        {&chacha20_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_NONCE_SIZE)}},
+        {&xchacha20_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_XNONCE_SIZE)}},
+        {&chacha20_legacy_spec, NULL, {KEY_SIZE, NONCE_SIZE(CHAPOLY_LEGACY_NONCE_SIZE)}},
+        {&poly1305_spec,
+         NULL,
+         {{"name", 0, "poly1305"}, {"digest_size", CHAPOLY_TAG_SIZE, NULL}, {"block_size", 16, NULL}}},
     };
 
-    state->tag = (PyTypeObject *)add_type(module, &tag_spec, (PyObject *)&PyBytes_Type, 0, 0);
-    if (state->tag == NULL)
+    state->fresh_bytes = PyBytes_FromStringAndSize(NULL, CHAPOLY_TAG_SIZE);
+    if (state->fresh_bytes == NULL)
         return -1;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        PyObject *type = add_type(module, types[i].spec, NULL, types[i].nonce_size, types[i].tag_size);
+        PyObject *base = types[i].spec == &tag_spec ? (PyObject *)&PyBytes_Type : NULL;
+        PyObject *type = add_type(module, types[i].spec, base, types[i].constants, CONSTANTS);
         if (type == NULL)
             return -1;
-        Py_DECREF(type);
+        if (types[i].kept != NULL)
+            *types[i].kept = (PyTypeObject *)type;
+        else
+            Py_DECREF(type);
     }
     return 0;
 }
@@ -184,6 +212,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->counter_overflow);
     Py_VISIT(state->state_error);
     Py_VISIT(state->tag);
+    Py_VISIT(state->encryptor);
+    Py_VISIT(state->unverified_decryptor); /* not fresh_bytes, which gc.get_referents would show */
     return 0;
 }
 
@@ -197,6 +227,9 @@ static int clear(PyObject *module)
     Py_CLEAR(state->counter_overflow);
     Py_CLEAR(state->state_error);
     Py_CLEAR(state->tag);
+    Py_CLEAR(state->encryptor);
+    Py_CLEAR(state->unverified_decryptor);
+    Py_CLEAR(state->fresh_bytes);
     return 0;
 }
 
@@ -205,34 +238,34 @@ static void free_module(void *module)
     clear(module);
 }
 
-/* Filled in by PyInit: CPython 3.11 refuses slots that it does not know, 3.12 and later want them (see below). */
-static PyModuleDef_Slot slots[4] = {{Py_mod_exec, execute}};
+/*
+ * CPython refuses slots that it does not know, but from 3.12 on wants to hear that each interpreter may have its own
+ * GIL, and from 3.13 on that none is needed. The limited API of 3.11 names neither slot nor value. So there is a
+ * definition for each, which takes more of one array the newer CPython is: nothing is filled in at run time, when
+ * another interpreter may be reading.
+ */
+enum { MOD_MULTIPLE_INTERPRETERS = 3, MOD_GIL = 4 };
 
-static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "chapoly._native",
-    .m_doc = "The native implementation of chapoly; import chapoly instead.",
-    .m_size = sizeof(module_state),
-    .m_methods = functions,
-    .m_slots = slots,
-    .m_traverse = traverse,
-    .m_clear = clear,
-    .m_free = free_module,
+static PyModuleDef_Slot slots[] = {
+    {MOD_GIL, (void *)1},                   /* Py_MOD_GIL_NOT_USED */
+    {MOD_MULTIPLE_INTERPRETERS, (void *)2}, /* Py_MOD_PER_INTERPRETER_GIL_SUPPORTED */
+    {Py_mod_exec, execute},
+    {0, NULL},
 };
+
+#define DEFINITION(first_slot)                                                                                       \
+    {                                                                                                                \
+        PyModuleDef_HEAD_INIT, .m_name = "chapoly._native",                                                          \
+        .m_doc = "The native implementation of chapoly; import chapoly instead.", .m_size = sizeof(module_state),    \
+        .m_methods = functions, .m_slots = slots + (first_slot), .m_traverse = traverse, .m_clear = clear,           \
+        .m_free = free_module,                                                                                       \
+    }
+
+static PyModuleDef for_3_13 = DEFINITION(0), for_3_12 = DEFINITION(1), for_3_11 = DEFINITION(2);
 
 PyMODINIT_FUNC PyInit__native(void);
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    /* Numbers and values of slots that the limited API of 3.11 does not name. */
-    enum { MOD_MULTIPLE_INTERPRETERS = 3, MOD_GIL = 4 };
-    void *const per_interpreter_gil = (void *)2, *const gil_not_used = (void *)1;
-    int next = 1;
-
-    if (Py_Version >= 0x030c0000)
-        slots[next++] = (PyModuleDef_Slot){MOD_MULTIPLE_INTERPRETERS, per_interpreter_gil};
-    if (Py_Version >= 0x030d0000)
-        slots[next++] = (PyModuleDef_Slot){MOD_GIL, gil_not_used};
-    slots[next] = (PyModuleDef_Slot){0, NULL};
-    return PyModuleDef_Init(&definition);
+    return PyModuleDef_Init(Py_Version >= 0x030d0000 ? &for_3_13 : Py_Version >= 0x030c0000 ? &for_3_12 : &for_3_11);
 }

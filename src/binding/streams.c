@@ -4,18 +4,13 @@
  * A position is a block and an offset in it, 0..63; only the very end is offset 64 of the last block. No keystream is
  * kept between calls: a block that was begun is computed again.
  */
-#include "binding.h" /* first: Python.h decides what the system's headers offer */
-
-#include <stdatomic.h>
+#include "binding.h"
 
 typedef struct {
-    PyObject_HEAD
-    const chapoly_kernel *kernel;
+    parts_object parts;
     chapoly_chacha chacha;
     uint64_t block;
     unsigned offset;
-    bool closed;
-    atomic_flag busy; /* a call is in progress; others never wait for it */
 } stream_object;
 
 static uint64_t last_block(const stream_object *self)
@@ -23,26 +18,11 @@ static uint64_t last_block(const stream_object *self)
     return self->chacha.wide ? UINT64_MAX : UINT32_MAX;
 }
 
-/* Claims the stream for one call. StateError if that cannot be; then nothing has changed. */
-static bool claim(stream_object *self)
+static uint64_t left(const parts_object *parts)
 {
-    const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
+    const stream_object *self = (const stream_object *)parts;
 
-    if (atomic_flag_test_and_set_explicit(&self->busy, memory_order_acquire)) {
-        PyErr_SetString(state->state_error, "another call on this stream is in progress");
-        return false;
-    }
-    if (self->closed) {
-        atomic_flag_clear_explicit(&self->busy, memory_order_release);
-        PyErr_SetString(state->state_error, "stream is closed");
-        return false;
-    }
-    return true;
-}
-
-static void unclaim(stream_object *self)
-{
-    atomic_flag_clear_explicit(&self->busy, memory_order_release);
+    return chapoly_chacha_left(&self->chacha, self->block, self->offset);
 }
 
 /* Moves on by `size` bytes, no more than are left. */
@@ -59,59 +39,17 @@ static void advance(stream_object *self, size_t size)
     }
 }
 
-static bool fits(stream_object *self, const char *name, size_t size)
+static void xor(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size)
 {
-    const uint64_t left = chapoly_chacha_left(&self->chacha, self->block, self->offset);
+    stream_object *self = (stream_object *)parts;
 
-    if (size <= left)
-        return true;
-    raise_too_long(PyType_GetModuleState(Py_TYPE((PyObject *)self)), name, left, size);
-    return false;
-}
-
-/* The stream is claimed and the data fits. */
-static void xor(stream_object *self, uint8_t *out, const uint8_t *data, size_t size)
-{
-    RELEASING_GIL(size, chapoly_chacha_xor(self->kernel, &self->chacha, self->block, self->offset, out, data, size));
+    RELEASING_GIL(size, chapoly_chacha_xor(parts->kernel, &self->chacha, self->block, self->offset, out, data, size));
     advance(self, size);
 }
 
-static PyObject *stream_update(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
-{
-    static const signature s = {"update", {"data"}, 1, 1, 1};
-    stream_object *self = (stream_object *)object;
-    PyObject *values[1], *result = NULL;
-    buffer data;
-    uint8_t *out;
-
-    NO_BUFFER(data);
-    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") && claim(self)) {
-        if (fits(self, "data", data.size) && (result = new_bytes(data.size, &out)) != NULL)
-            xor(self, out, data.bytes, data.size);
-        unclaim(self);
-    }
-    release(&data);
-    return result;
-}
-
-static PyObject *stream_update_into(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
-{
-    static const signature s = {"update_into", {"data", "buf"}, 2, 2, 2};
-    stream_object *self = (stream_object *)object;
-    PyObject *values[2], *result = NULL;
-    buffer data, out;
-
-    NO_BUFFER(data), NO_BUFFER(out);
-    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") &&
-        acquire_output(&out, values[1], "buf") && claim(self)) {
-        if (fits(self, "data", data.size) && check_output(&out, "buf", data.size) &&
-            check_overlap(&out, "buf", &data, "data", true) && (result = PyLong_FromSize_t(data.size)) != NULL)
-            xor(self, out.bytes, data.bytes, data.size);
-        unclaim(self);
-    }
-    release(&data), release(&out);
-    return result;
-}
+static const parts_kind kind = {
+    "stream", offsetof(stream_object, chacha), sizeof(chapoly_chacha), left, xor,
+};
 
 /* 64 * blocks + offset, which can have 71 bits. */
 static PyObject *bytes_in(uint64_t blocks, unsigned offset)
@@ -157,16 +95,16 @@ static PyObject *stream_keystream(PyObject *object, PyObject *const *args, Py_ss
 
     if (!parse(&s, Py_TYPE(object), args, count, keywords, values) || (number = PyNumber_Index(values[0])) == NULL)
         return NULL;
-    if (claim(self)) {
+    if (claim(&self->parts)) {
         const size_t size = PyLong_AsSize_t(number);
-        if (size > PY_SSIZE_T_MAX || size > chapoly_chacha_left(&self->chacha, self->block, self->offset)) {
+        if (size > PY_SSIZE_T_MAX || size > left(&self->parts)) {
             PyErr_Clear();
             raise_wrong_size(self, number);
         } else if ((result = new_bytes(size, &out)) != NULL) {
             memset(out, 0, size);
-            xor(self, out, out, size);
+            xor(&self->parts, out, out, size);
         }
-        unclaim(self);
+        unclaim(&self->parts);
     }
     Py_DECREF(number);
     return result;
@@ -221,13 +159,13 @@ static PyObject *stream_seek(PyObject *object, PyObject *const *args, Py_ssize_t
 
     if (!parse(&s, Py_TYPE(object), args, count, keywords, values) || (number = PyNumber_Index(values[0])) == NULL)
         return NULL;
-    if (claim(self)) {
+    if (claim(&self->parts)) {
         if (position_from(self, number, &block, &offset)) {
             self->block = block;
             self->offset = offset;
             result = Py_NewRef(Py_None);
         }
-        unclaim(self);
+        unclaim(&self->parts);
     }
     Py_DECREF(number);
     return result;
@@ -239,35 +177,11 @@ static PyObject *stream_tell(PyObject *object, PyObject *const *args, Py_ssize_t
     stream_object *self = (stream_object *)object;
     PyObject *values[1], *result = NULL;
 
-    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && claim(self)) {
+    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && claim(&self->parts)) {
         result = bytes_in(self->block, self->offset);
-        unclaim(self);
+        unclaim(&self->parts);
     }
     return result;
-}
-
-static PyObject *stream_enter(PyObject *object, PyObject *unused)
-{
-    stream_object *self = (stream_object *)object;
-
-    (void)unused;
-    if (!claim(self))
-        return NULL;
-    unclaim(self);
-    return Py_NewRef(object);
-}
-
-static PyObject *stream_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
-{
-    stream_object *self = (stream_object *)object;
-
-    (void)args, (void)count;
-    if (!claim(self))
-        return NULL;
-    chapoly_wipe(&self->chacha, sizeof self->chacha);
-    self->closed = true;
-    unclaim(self);
-    Py_RETURN_NONE;
 }
 
 /* ---- The types. ---- */
@@ -282,40 +196,26 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     buffer key, nonce;
     uint64_t counter = 0;
     unsigned rounds;
-    uint8_t key_copy[CHAPOLY_KEY_SIZE], nonce_copy[CHAPOLY_XNONCE_SIZE];
 
     NO_BUFFER(key), NO_BUFFER(nonce);
-    /* Copied at once: a number's __index__ may be code that changes the key or drops the last reference to it. */
-    if (parse_constructor(&s, type, args, keywords, values) &&
-        acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
-        memcpy(key_copy, key.bytes, CHAPOLY_KEY_SIZE) &&
+    if (!parse_constructor(&s, type, args, keywords, values))
+        return NULL;
+    if (acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
         acquire_exactly(&nonce, values[1], "nonce", nonce_size, state->invalid_nonce) &&
-        memcpy(nonce_copy, nonce.bytes, nonce_size) &&
         (values[2] == NULL || integer_up_to(&counter, values[2], "counter", last, state->counter_overflow)) &&
-        rounds_from(&rounds, values[3]) && (self = (stream_object *)PyType_GenericAlloc(type, 0)) != NULL) {
-        self->kernel = chapoly_kernel_chosen();
+        rounds_from(&rounds, values[3]) &&
+        (self = (stream_object *)new_parts(type, &kind, chapoly_kernel_chosen())) != NULL) {
         self->block = counter;
-        atomic_flag_clear(&self->busy);
         if (nonce_size == CHAPOLY_XNONCE_SIZE)
-            chapoly_xchacha20_init(self->kernel, &self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_xchacha20_init(self->parts.kernel, &self->chacha, key.bytes, nonce.bytes, rounds);
         else if (nonce_size == CHAPOLY_LEGACY_NONCE_SIZE)
-            chapoly_chacha20_legacy_init(&self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_chacha20_legacy_init(&self->chacha, key.bytes, nonce.bytes, rounds);
         else
-            chapoly_chacha20_init(&self->chacha, key_copy, nonce_copy, rounds);
+            chapoly_chacha20_init(&self->chacha, key.bytes, nonce.bytes, rounds);
     }
-    chapoly_wipe(key_copy, sizeof key_copy);
     release(&key), release(&nonce);
+    drop_values(&s, values);
     return (PyObject *)self;
-}
-
-static void stream_dealloc(PyObject *object)
-{
-    stream_object *self = (stream_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
-
-    chapoly_wipe(&self->chacha, sizeof self->chacha);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
 }
 
 /* One type: its name, the prefix of its functions, and the size of its nonce. */
@@ -325,22 +225,20 @@ static void stream_dealloc(PyObject *object)
         return stream_new(t, args, keywords, nonce_size);                                                            \
     }                                                                                                                \
     static PyMethodDef prefix##_methods[] = {                                                                        \
-        {"update", FASTCALL(stream_update), DOC_##type##_update},                                                    \
-        {"update_into", FASTCALL(stream_update_into), DOC_##type##_update_into},                                     \
+        {"update", FASTCALL(parts_update), DOC_##type##_update},                                                    \
+        {"update_into", FASTCALL(parts_update_into), DOC_##type##_update_into},                                     \
         {"keystream", FASTCALL(stream_keystream), DOC_##type##_keystream},                                           \
         {"seek", FASTCALL(stream_seek), DOC_##type##_seek},                                                          \
         {"tell", FASTCALL(stream_tell), DOC_##type##_tell},                                                          \
-        {"__enter__", stream_enter, METH_NOARGS, DOC_##type##___enter__},                                            \
-        {"__exit__", (PyCFunction)(void (*)(void))stream_exit, METH_FASTCALL, DOC_##type##___exit__},                \
-        {"__reduce__", refuse_pickle, METH_NOARGS, NULL},                                                            \
-        {"__getstate__", refuse_pickle, METH_NOARGS, NULL},                                                          \
-        {"__reduce_ex__", refuse_pickle, METH_O, NULL},                                                              \
+        {"__enter__", parts_enter, METH_NOARGS, DOC_##type##___enter__},                                            \
+        {"__exit__", METHOD_EXIT(parts_exit), DOC_##type##___exit__},                \
+        REFUSE_PICKLE,                                                                                               \
         {NULL, NULL, 0, NULL},                                                                                       \
     };                                                                                                               \
     static PyType_Slot prefix##_slots[] = {                                                                          \
         {Py_tp_doc, (void *)DOC_##type},                                                                             \
         {Py_tp_new, prefix##_new},                                                                                   \
-        {Py_tp_dealloc, stream_dealloc},                                                                             \
+        {Py_tp_dealloc, parts_dealloc},                                                                             \
         {Py_tp_methods, prefix##_methods},                                                                           \
         {0, NULL},                                                                                                   \
     };                                                                                                               \

@@ -3,34 +3,38 @@
  */
 #include "binding.h"
 
-/* Allocates the one result object itself: the constructor of bytes would make a second. */
-static PyObject *allocate(PyTypeObject *type, const uint8_t tag[16])
+/*
+ * Allocates the one result object itself: the constructor of bytes would make a second. What bytes keeps between its
+ * size and its bytes (the hash, -1 until it is asked for; the limited API does not name it) is as in a fresh object.
+ */
+PyObject *new_tag(const module_state *state, uint8_t **tag)
 {
-    PyObject *self = PyType_GenericAlloc(type, 16);
+    PyObject *self = PyType_GenericAlloc(state->tag, CHAPOLY_TAG_SIZE);
 
-    if (self != NULL)
-        memcpy(PyBytes_AsString(self), tag, 16);
+    if (self != NULL) {
+        char *const bytes = PyBytes_AsString(self), *const fields = (char *)self + sizeof(PyVarObject);
+        memcpy(fields, (char *)state->fresh_bytes + sizeof(PyVarObject), (size_t)(bytes - fields));
+        *tag = (uint8_t *)bytes;
+    }
     return self;
-}
-
-PyObject *new_tag(const module_state *state, const uint8_t tag[16])
-{
-    return allocate(state->tag, tag);
 }
 
 static PyObject *tag_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static const signature s = {"__new__", {"tag"}, 1, 1, 1};
     const module_state *state = PyType_GetModuleState(type);
-    PyObject *values[1], *self;
+    PyObject *values[1], *self = NULL;
     buffer bytes;
+    uint8_t *tag;
 
     NO_BUFFER(bytes);
-    if (!parse_constructor(&s, type, args, keywords, values) ||
-        !acquire_exactly(&bytes, values[0], "tag", 16, state->invalid_tag))
+    if (!parse_constructor(&s, type, args, keywords, values))
         return NULL;
-    self = allocate(type, bytes.bytes);
+    if (acquire_exactly(&bytes, values[0], "tag", CHAPOLY_TAG_SIZE, state->invalid_tag) &&
+        (self = new_tag(state, &tag)) != NULL)
+        memcpy(tag, bytes.bytes, CHAPOLY_TAG_SIZE);
     release(&bytes);
+    drop_values(&s, values);
     return self;
 }
 
@@ -67,16 +71,22 @@ static PyObject *tag_richcompare(PyObject *self, PyObject *other, int operator)
     return PyBool_FromLong(equal == (operator == Py_EQ));
 }
 
-static PyObject *tag_repr(PyObject *self)
+void tag_to_hex(char hex[2 * CHAPOLY_TAG_SIZE + 1], const uint8_t tag[CHAPOLY_TAG_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
-    const uint8_t *tag = (const uint8_t *)PyBytes_AsString(self);
-    char hex[33] = {0};
 
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < CHAPOLY_TAG_SIZE; i++) {
         hex[2 * i] = digits[tag[i] >> 4];
         hex[2 * i + 1] = digits[tag[i] & 15];
     }
+    hex[2 * CHAPOLY_TAG_SIZE] = '\0';
+}
+
+static PyObject *tag_repr(PyObject *self)
+{
+    char hex[2 * CHAPOLY_TAG_SIZE + 1];
+
+    tag_to_hex(hex, (const uint8_t *)PyBytes_AsString(self));
     return PyUnicode_FromFormat("Tag('%s')", hex);
 }
 

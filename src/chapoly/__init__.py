@@ -7,6 +7,8 @@
     b'for your eyes'
 
 `backend` is "native" or "pure", `kernel` the implementation in use, and `kernels()` what this machine offers.
+The choice is made at import. Of the native kernels a process uses one: where several interpreters in it
+choose, the last choice holds for all of them, whatever `kernel` is in the others.
 """
 
 from chapoly import chacha20 as chacha20
@@ -32,7 +34,10 @@ from chapoly.errors import (
 ChaCha20 = _implementation.ChaCha20
 ChaCha20Legacy = _implementation.ChaCha20Legacy
 ChaCha20Poly1305 = _implementation.ChaCha20Poly1305
+Encryptor = _implementation.Encryptor
+Poly1305 = _implementation.Poly1305
 Tag = _implementation.Tag
+UnverifiedDecryptor = _implementation.UnverifiedDecryptor
 XChaCha20 = _implementation.XChaCha20
 XChaCha20Poly1305 = _implementation.XChaCha20Poly1305
 
@@ -41,13 +46,16 @@ __all__ = [
     "ChaCha20Legacy",
     "ChaCha20Poly1305",
     "CounterOverflow",
+    "Encryptor",
     "Error",
     "InvalidKey",
     "InvalidNonce",
     "InvalidTag",
+    "Poly1305",
     "PureBackendWarning",
     "StateError",
     "Tag",
+    "UnverifiedDecryptor",
     "XChaCha20",
     "XChaCha20Poly1305",
     "__version__",

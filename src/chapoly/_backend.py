@@ -17,7 +17,7 @@ from chapoly.errors import PureBackendWarning
 
 TYPE_CHECKING = False  # as in typing, without importing it: `import chapoly` loads no other module
 if TYPE_CHECKING:
-    from types import ModuleType
+    from types import FrameType, ModuleType
 
     from chapoly import pure
 
@@ -63,14 +63,11 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
     if wanted == "pure":
         return wanted
     if native is None:
-        from warnings import warn
-
-        warn(
+        _warn(
             "chapoly runs in pure Python, hundreds of times slower and not in constant time: "
             f"{why_pure()}"
             " (`chapoly info` says how to rebuild it; CHAPOLY_KERNEL=pure asks for it without this warning)",
             PureBackendWarning,
-            stacklevel=2,
         )
         return "pure"
 
@@ -78,16 +75,31 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
 
     for name in [wanted] if wanted else usable[:-1]:
         native.use(name)
-        wrong = failures(native)
+        wrong = failures(native, several_blocks=name != "portable")
         if not wrong:
             break
         report = f"chapoly's kernel {name} gives wrong answers ({', '.join(wrong)})"
         if wanted or name == usable[-2]:
             raise ImportError(report)
-        from warnings import warn
-
-        warn(report + "; the next one is used. Please report this.", RuntimeWarning, stacklevel=2)
+        _warn(report + "; the next one is used. Please report this.", RuntimeWarning)
     return name
+
+
+def _warn(text: str, category: type[Warning]) -> None:
+    """Warns at the line outside of this package that imports it. (From 3.12 on warn() could look for it.)"""
+    from warnings import warn
+
+    package = _warn.__code__.co_filename.rpartition("_backend")[0]
+    frame: FrameType | None = sys._getframe()
+    level = 0
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not ("importlib" in file and "_bootstrap" in file):  # of the import itself: warn() skips them too
+            level += 1
+            if not file.startswith(package):
+                break
+        frame = frame.f_back
+    warn(text, category, stacklevel=level)
 
 
 def why_pure() -> str:

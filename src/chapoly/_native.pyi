@@ -2,7 +2,10 @@
 from chapoly.pure import ChaCha20 as ChaCha20
 from chapoly.pure import ChaCha20Legacy as ChaCha20Legacy
 from chapoly.pure import ChaCha20Poly1305 as ChaCha20Poly1305
+from chapoly.pure import Encryptor as Encryptor
+from chapoly.pure import Poly1305 as Poly1305
 from chapoly.pure import Tag as Tag
+from chapoly.pure import UnverifiedDecryptor as UnverifiedDecryptor
 from chapoly.pure import XChaCha20 as XChaCha20
 from chapoly.pure import XChaCha20Poly1305 as XChaCha20Poly1305
 from chapoly.pure import chacha20_block as chacha20_block

@@ -12,7 +12,8 @@ def use_kernel(name: str) -> Iterator[None]:
     """Within this context chapoly uses the kernel `name`, one of chapoly.kernels().
 
     It affects functions called through the package (`chapoly.chacha20.block`, not a `block` imported before)
-    and objects made within it; those made before keep their kernel. It is for one thread at a time.
+    and objects made within it; those made before keep their kernel. It is for one thread at a time, and for
+    one interpreter: a native kernel is chosen for the whole process.
     Raises ValueError for a kernel that is not available.
 
         >>> import chapoly

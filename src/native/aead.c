@@ -6,42 +6,113 @@
 #include "bytes.h"
 #include "kernel.h"
 
-/* Sets up the cipher for one message, and the MAC with its one-time key: half of block 0 (RFC 8439 2.6). */
-static void begin(const chapoly_kernel *kernel, chapoly_chacha *chacha, chapoly_poly1305 *mac, const uint8_t key[32],
-                  const uint8_t *nonce, size_t nonce_size)
+/* What a message begins with: the state with counter 0. Block 0 gives the one-time key (RFC 8439 2.6). */
+static void begin(const chapoly_kernel *kernel, chapoly_chacha *chacha, const uint8_t key[32], const uint8_t *nonce,
+                  size_t nonce_size)
 {
-    uint8_t one_time_key[32] = {0};
-
     if (nonce_size == CHAPOLY_XNONCE_SIZE)
         chapoly_xchacha20_init(kernel, chacha, key, nonce, 20);
     else
         chapoly_chacha20_init(chacha, key, nonce, 20);
-    chapoly_chacha_xor(kernel, chacha, 0, 0, one_time_key, one_time_key, sizeof one_time_key);
-    chapoly_poly1305_init(mac, one_time_key);
-    chapoly_wipe(one_time_key, sizeof one_time_key);
 }
 
-/* Data, and zeros up to a multiple of 16 bytes. */
-static void update_padded(const chapoly_kernel *kernel, chapoly_poly1305 *mac, const uint8_t *data, size_t len)
+void chapoly_aead_absorb(const chapoly_kernel *kernel, chapoly_poly1305 *mac, const uint8_t *data, size_t len)
 {
-    static const uint8_t zeros[16];
+    uint8_t last[16] = {0};
 
-    chapoly_poly1305_update(kernel, mac, data, len);
-    chapoly_poly1305_update(kernel, mac, zeros, -len % 16);
+    if (len >= 16)
+        kernel->poly1305_blocks(mac->h, mac->r, data, len / 16, 1);
+    if (len % 16 > 0) {
+        memcpy(last, data + (len - len % 16), len % 16);
+        kernel->poly1305_blocks(mac->h, mac->r, last, 1, 1);
+    }
 }
 
-/* RFC 8439 2.8: associated data and ciphertext, each padded, then both lengths. */
-static void authenticate(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t tag[16],
-                         const uint8_t *associated_data, size_t associated_len, const uint8_t *ciphertext, size_t len)
+void chapoly_aead_finish(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t tag[16], const uint8_t *data,
+                         size_t size, uint64_t associated_len, uint64_t len)
 {
-    uint8_t lengths[16];
+    uint8_t last[32] = {0};
+    const size_t rest = size % 16;
 
-    chapoly_store64(lengths, associated_len);
-    chapoly_store64(lengths + 8, len);
-    update_padded(kernel, mac, associated_data, associated_len);
-    update_padded(kernel, mac, ciphertext, len);
-    chapoly_poly1305_update(kernel, mac, lengths, sizeof lengths);
+    if (size >= 16)
+        kernel->poly1305_blocks(mac->h, mac->r, data, size / 16, 1);
+    if (rest > 0)
+        memcpy(last, data + (size - rest), rest);
+    chapoly_store64(last + 16, associated_len);
+    chapoly_store64(last + 24, len);
+    kernel->poly1305_blocks(mac->h, mac->r, rest > 0 ? last : last + 16, rest > 0 ? 2 : 1, 1);
     chapoly_poly1305_finish(kernel, mac, tag);
+}
+
+/* Data and zeros up to a multiple of 16 bytes; where the next begins. */
+static uint8_t *put_padded(uint8_t *p, const uint8_t *data, size_t len)
+{
+    if (len % 16 > 0)
+        memset(p + (len & ~(size_t)15), 0, 16);
+    if (len > 0)
+        memcpy(p, data, len);
+    return p + ((len + 15) & ~(size_t)15);
+}
+
+void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8_t one_time_key[32],
+                      const uint8_t *associated_data, size_t associated_len, const uint8_t *ciphertext, size_t len)
+{
+    enum { SHORT = 512 }; /* put together first, since each call of the kernel costs more than a few copies */
+    chapoly_poly1305 mac;
+
+    chapoly_poly1305_init(&mac, one_time_key);
+    if (associated_len <= SHORT && len <= SHORT) {
+        uint8_t text[2 * SHORT + 16], *end = text;
+        end = put_padded(end, associated_data, associated_len);
+        end = put_padded(end, ciphertext, len);
+        chapoly_store64(end, associated_len);
+        chapoly_store64(end + 8, len);
+        kernel->poly1305_blocks(mac.h, mac.r, text, (size_t)(end - text) / 16 + 1, 1);
+        chapoly_poly1305_finish(kernel, &mac, tag);
+    } else {
+        chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
+        chapoly_aead_finish(kernel, &mac, tag, ciphertext, len, associated_len, len);
+    }
+}
+
+/*
+ * Strips that stay in the first-level cache from the cipher to the MAC. The first is what the cipher makes in the same
+ * pass as the one-time key: so a short message takes one pass.
+ */
+void chapoly_aead_by_strips(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
+                            const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
+                            bool decrypting)
+{
+    enum { STRIP = 8192 };
+    const uint64_t total = len;
+    const size_t room = (kernel->pass_blocks - 1) * CHAPOLY_BLOCK_SIZE;
+    size_t strip = len < room ? len : room, made;
+    uint8_t pass[CHAPOLY_PASS_MAX * CHAPOLY_BLOCK_SIZE];
+    uint32_t at[16];
+    chapoly_poly1305 mac;
+
+    made = kernel->chacha_pass(pass, state, 1 + (strip + CHAPOLY_BLOCK_SIZE - 1) / CHAPOLY_BLOCK_SIZE);
+    chapoly_xor(dst, src, pass + CHAPOLY_BLOCK_SIZE, strip);
+    if (strip == len) {
+        chapoly_aead_tag(kernel, tag, pass, associated_data, associated_len, decrypting ? src : dst, len);
+        chapoly_wipe(pass, made * CHAPOLY_BLOCK_SIZE);
+        return;
+    }
+    chapoly_poly1305_init(&mac, pass);
+    chapoly_wipe(pass, made * CHAPOLY_BLOCK_SIZE);
+    chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
+
+    memcpy(at, state, sizeof at);
+    at[12] += (uint32_t)kernel->pass_blocks;
+    while (strip < len) {
+        chapoly_aead_absorb(kernel, &mac, decrypting ? src : dst, strip);
+        dst += strip, src += strip, len -= strip;
+        strip = len < STRIP ? len : STRIP;
+        kernel->chacha_xor(dst, src, strip, at, 20);
+        at[12] += STRIP / CHAPOLY_BLOCK_SIZE;
+    }
+    chapoly_aead_finish(kernel, &mac, tag, decrypting ? src : dst, strip, associated_len, total);
+    chapoly_wipe(at, sizeof at);
 }
 
 /* A function, since compilers warn of a comparison that is always false where size_t has 32 bits. */
@@ -56,15 +127,24 @@ enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *kernel, uint8_t *
                                          const uint8_t *plaintext, size_t len)
 {
     chapoly_chacha chacha;
-    chapoly_poly1305 mac;
 
     if (too_long(len))
         return CHAPOLY_COUNTER_OVERFLOW;
-    begin(kernel, &chacha, &mac, key, nonce, nonce_size);
-    chapoly_chacha_xor(kernel, &chacha, 1, 0, ciphertext, plaintext, len);
-    authenticate(kernel, &mac, tag, associated_data, associated_len, ciphertext, len);
+    begin(kernel, &chacha, key, nonce, nonce_size);
+    kernel->aead(kernel, tag, ciphertext, plaintext, len, associated_data, associated_len, chacha.words, false);
     chapoly_wipe(&chacha, sizeof chacha);
     return CHAPOLY_OK;
+}
+
+/* Verifies a long message before anything of it is written: in place, every byte must stay as it is till then. */
+static void authenticate(const chapoly_kernel *kernel, uint8_t tag[16], const uint32_t state[16],
+                         const uint8_t *associated_data, size_t associated_len, const uint8_t *ciphertext, size_t len)
+{
+    uint8_t one_time_key[32] = {0};
+
+    kernel->chacha_xor(one_time_key, one_time_key, sizeof one_time_key, state, 20);
+    chapoly_aead_tag(kernel, tag, one_time_key, associated_data, associated_len, ciphertext, len);
+    chapoly_wipe(one_time_key, sizeof one_time_key);
 }
 
 enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *plaintext, const uint8_t tag[16],
@@ -72,20 +152,30 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *
                                          const uint8_t *associated_data, size_t associated_len,
                                          const uint8_t *ciphertext, size_t len)
 {
+    /* A plaintext up to here waits in a buffer until its tag is known to be right: copying it takes 3 % at most. */
+    enum { HELD = 1024 };
+    const bool in_place = plaintext == ciphertext;
     chapoly_chacha chacha;
-    chapoly_poly1305 mac;
-    uint8_t expected[16];
+    uint8_t expected[16], held[HELD];
     bool valid;
 
     if (too_long(len))
         return CHAPOLY_COUNTER_OVERFLOW;
-    begin(kernel, &chacha, &mac, key, nonce, nonce_size);
-    authenticate(kernel, &mac, expected, associated_data, associated_len, ciphertext, len);
+    begin(kernel, &chacha, key, nonce, nonce_size);
+    if (len <= HELD || !in_place)
+        kernel->aead(kernel, expected, len <= HELD ? held : plaintext, ciphertext, len, associated_data,
+                     associated_len, chacha.words, true);
+    else
+        authenticate(kernel, expected, chacha.words, associated_data, associated_len, ciphertext, len);
     valid = chapoly_tag_equal(tag, expected);
-    if (valid)
+    if (valid && len > HELD && in_place)
         chapoly_chacha_xor(kernel, &chacha, 1, 0, plaintext, ciphertext, len);
-    else if (plaintext != ciphertext && len > 0)
+    else if (valid && len <= HELD && len > 0)
+        memcpy(plaintext, held, len);
+    else if (!valid && !in_place && len > 0)
         memset(plaintext, 0, len);
+    if (len <= HELD)
+        chapoly_wipe(held, len);
     chapoly_wipe(expected, sizeof expected); /* a forger must not learn the right tag from dead memory */
     chapoly_wipe(&chacha, sizeof chacha);
     return valid ? CHAPOLY_OK : CHAPOLY_INVALID_TAG;

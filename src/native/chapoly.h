@@ -117,6 +117,56 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *, uint8_t *plaint
                                          const uint8_t *associated_data, size_t associated_len,
                                          const uint8_t *ciphertext, size_t len);
 
+/* ---- The same for a message in parts: init; encrypt, or decrypt, as often as needed; finish. ---- */
+
+/* A message so far. Holds secrets: what is not finished is to be wiped with chapoly_wipe. */
+typedef struct chapoly_message {
+    chapoly_chacha chacha;
+    chapoly_poly1305 mac;
+    uint64_t associated_len;
+    uint64_t len; /* of the data so far, at most CHAPOLY_AEAD_MAX */
+} chapoly_message;
+
+/* nonce_size is 12 or 24 and chooses the variant. The associated data is not needed after the call. */
+void chapoly_message_init(const chapoly_kernel *, chapoly_message *, const uint8_t key[32], const uint8_t *nonce,
+                          size_t nonce_size, const uint8_t *associated_data, size_t associated_len);
+
+/* How many bytes more the message can have. */
+uint64_t chapoly_message_left(const chapoly_message *);
+
+/*
+ * The next part of the message, of any length. CHAPOLY_COUNTER_OVERFLOW if len > chapoly_message_left(...); then
+ * nothing has changed. The plaintext comes out before it is verified: nobody has vouched for it until
+ * chapoly_tag_equal says that what chapoly_message_finish gives is the tag that came with the message.
+ */
+enum chapoly_status chapoly_message_encrypt(const chapoly_kernel *, chapoly_message *, uint8_t *ciphertext,
+                                            const uint8_t *plaintext, size_t len);
+enum chapoly_status chapoly_message_decrypt(const chapoly_kernel *, chapoly_message *, uint8_t *plaintext,
+                                            const uint8_t *ciphertext, size_t len);
+
+/* Ends the message and wipes the state. */
+void chapoly_message_finish(const chapoly_kernel *, chapoly_message *, uint8_t tag[16]);
+
+/* ---- Many messages at once: their blocks share the lanes of a vector. ---- */
+
+typedef struct chapoly_packet {
+    const uint8_t *key;             /* 32 bytes; packets may have one in common */
+    const uint8_t *nonce;           /* 12 or 24 bytes */
+    const uint8_t *associated_data; /* may be NULL if associated_len is 0 */
+    size_t associated_len;
+    const uint8_t *data; /* the plaintext, or the ciphertext without its tag */
+    size_t len;          /* of data and of out */
+    uint8_t *out;        /* overlaps nothing of any packet, but may be data itself */
+    uint8_t *tag;        /* 16 bytes: encryption writes it, decryption only reads it */
+    bool failed;         /* set by decryption: the tag was wrong; out is zero then, or, in place, as it was */
+} chapoly_packet;
+
+/* CHAPOLY_COUNTER_OVERFLOW, with nothing written, if a packet has more than CHAPOLY_AEAD_MAX bytes. */
+enum chapoly_status chapoly_aead_encrypt_many(const chapoly_kernel *, chapoly_packet *packets, size_t count,
+                                              size_t nonce_size);
+enum chapoly_status chapoly_aead_decrypt_many(const chapoly_kernel *, chapoly_packet *packets, size_t count,
+                                              size_t nonce_size);
+
 /* Overwrites a secret with zeros in a way that the compiler may not remove. */
 void chapoly_wipe(void *secret, size_t len);
 

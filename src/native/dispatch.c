@@ -4,7 +4,9 @@
  * To add an instruction set: its files (and their names in meson.build), its features in the enum, and its line in the
  * table below.
  */
+#if !defined(__STDC_NO_ATOMICS__)
 #include <stdatomic.h>
+#endif
 
 #include "kernel.h"
 
@@ -80,27 +82,76 @@ const char *chapoly_cpu_feature(size_t index, bool *present)
 
 /* ---- The kernels, fastest first. ---- */
 
-#define KERNEL(isa, needs)                                                                                           \
-    {#isa, needs, NULL, chapoly_chacha_xor_##isa, chapoly_hchacha_portable, chapoly_poly1305_blocks_##isa}
-#define LEFT_OUT(isa, why) {#isa, 0, why, NULL, NULL, NULL}
+#define LEFT_OUT(isa, why) {.name = #isa, .left_out = why}
 
-extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_avx2, chapoly_chacha_xor_neon;
-extern chapoly_hchacha_fn chapoly_hchacha_portable;
-extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_avx2,
-    chapoly_poly1305_blocks_neon;
+extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse2, chapoly_chacha_xor_avx2,
+    chapoly_chacha_xor_neon;
+extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_avx2;
+extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_sse2, chapoly_chacha_pass_avx2,
+    chapoly_chacha_pass_neon;
+extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
+extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
+    chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_neon;
+
+extern chapoly_aead_fn chapoly_aead_avx2;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
-    KERNEL(neon, NEON),
+    {
+        .name = "neon",
+        .needs = NEON,
+        .chacha_xor = chapoly_chacha_xor_neon,
+        .chacha_pass = chapoly_chacha_pass_neon,
+        .pass_blocks = 10,
+        .chacha_lanes = chapoly_chacha_lanes_portable,
+        .lanes = 1,
+        .hchacha = chapoly_hchacha_portable,
+        .poly1305_blocks = chapoly_poly1305_blocks_neon,
+        .aead = chapoly_aead_by_strips,
+    },
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
-    KERNEL(avx2, AVX2),
+    {
+        .name = "avx2",
+        .needs = AVX2,
+        .chacha_xor = chapoly_chacha_xor_avx2,
+        .chacha_pass = chapoly_chacha_pass_avx2,
+        .pass_blocks = 8,
+        .chacha_lanes = chapoly_chacha_lanes_avx2,
+        .lanes = 16,
+        .hchacha = chapoly_hchacha_avx2,
+        .poly1305_blocks = chapoly_poly1305_blocks_avx2,
+        .aead = chapoly_aead_avx2,
+    },
+    {
+        .name = "sse2",
+        .needs = SSE2,
+        .chacha_xor = chapoly_chacha_xor_sse2,
+        .chacha_pass = chapoly_chacha_pass_sse2,
+        .pass_blocks = 4,
+        .chacha_lanes = chapoly_chacha_lanes_portable,
+        .lanes = 1,
+        .hchacha = chapoly_hchacha_sse2,
+        .poly1305_blocks = chapoly_poly1305_blocks_sse2,
+        .aead = chapoly_aead_by_strips,
+    },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
+    LEFT_OUT(sse2, "it needs gcc or clang"),
 #endif
-    KERNEL(portable, 0),
+    {
+        .name = "portable",
+        .chacha_xor = chapoly_chacha_xor_portable,
+        .chacha_pass = chapoly_chacha_pass_portable,
+        .pass_blocks = 1,
+        .chacha_lanes = chapoly_chacha_lanes_portable,
+        .lanes = 1,
+        .hchacha = chapoly_hchacha_portable,
+        .poly1305_blocks = chapoly_poly1305_blocks_portable,
+        .aead = chapoly_aead_by_strips,
+    },
 };
 
 const chapoly_kernel *chapoly_kernel_at(size_t index)
@@ -122,15 +173,29 @@ const char *chapoly_kernel_obstacle(const chapoly_kernel *kernel)
 
 /* ---- The choice: the one mutable global of the native code. ---- */
 
-static _Atomic(const chapoly_kernel *) chosen;
+static const chapoly_kernel *fastest(void)
+{
+    size_t i = 0;
+
+    while (chapoly_kernel_obstacle(&table[i]) != NULL) /* ends at portable, which can run everywhere */
+        i++;
+    return &table[i];
+}
+
+#if !defined(__STDC_NO_ATOMICS__)
+
+static _Atomic(const chapoly_kernel *) chosen; /* NULL until the first call; asking the CPU takes microseconds */
 
 const chapoly_kernel *chapoly_kernel_chosen(void)
 {
     const chapoly_kernel *kernel = atomic_load_explicit(&chosen, memory_order_relaxed);
 
-    for (size_t i = 0; kernel == NULL; i++) /* ends at portable, which can run everywhere */
-        if (chapoly_kernel_obstacle(&table[i]) == NULL)
-            kernel = &table[i];
+    if (kernel == NULL) {
+        const chapoly_kernel *const first = fastest();
+        if (atomic_compare_exchange_strong_explicit(&chosen, &kernel, first, memory_order_relaxed,
+                                                    memory_order_relaxed))
+            kernel = first; /* else it is now what another thread has chosen meanwhile */
+    }
     return kernel;
 }
 
@@ -138,3 +203,25 @@ void chapoly_kernel_choose(const chapoly_kernel *kernel)
 {
     atomic_store_explicit(&chosen, kernel, memory_order_relaxed);
 }
+
+#else
+
+/*
+ * A compiler without C11 atomics, as MSVC is unless told otherwise: it reads and writes a pointer whole. The first
+ * answer is not kept, since that could undo what another thread has chosen meanwhile.
+ */
+static const chapoly_kernel *volatile chosen;
+
+const chapoly_kernel *chapoly_kernel_chosen(void)
+{
+    const chapoly_kernel *const kernel = chosen;
+
+    return kernel != NULL ? kernel : fastest();
+}
+
+void chapoly_kernel_choose(const chapoly_kernel *kernel)
+{
+    chosen = kernel;
+}
+
+#endif

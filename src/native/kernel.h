@@ -44,6 +44,40 @@ typedef void chapoly_hchacha_fn(uint8_t subkey[32], const uint32_t state[16], un
 typedef void chapoly_poly1305_blocks_fn(uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks,
                                         uint64_t top);
 
+/*
+ * One message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[64 + i] for i < len, and the tag of the
+ * associated data and the ciphertext, which is dst, or src if `decrypting`. Nothing is compared here.
+ *
+ * kernel    the one that this belongs to, for the functions beside it.
+ * state     as above, with counter 0.
+ * requires  len <= CHAPOLY_AEAD_MAX
+ * aliasing  no overlap, or, encrypting, dst == src.
+ */
+typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src,
+                             size_t len, const uint8_t *associated_data, size_t associated_len,
+                             const uint32_t state[16], bool decrypting);
+
+/*
+ * keystream[64 l + j] = byte j of the ChaCha20 block with the words of states[l] and the counter counters[l], for l <
+ * count: blocks that have nothing in common (RFC 8439 2.3).
+ *
+ * requires  1 <= count <= the kernel's `lanes`
+ * room      of `lanes` blocks; what is written beyond 64 * count is secret too
+ */
+typedef void chapoly_chacha_lanes_fn(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
+                                     size_t count);
+
+/*
+ * The ChaCha20 keystream of `blocks` blocks from state[12] on, and of as many more as come with them in one pass:
+ * returns how many were made.
+ *
+ * requires  1 <= blocks <= the kernel's `pass_blocks`
+ * room      of `pass_blocks` blocks
+ */
+typedef size_t chapoly_chacha_pass_fn(uint8_t *keystream, const uint32_t state[16], size_t blocks);
+
+enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32 };
+
 struct chapoly_kernel {
     const char *name;
     uint32_t needs;       /* CPU features, bits of dispatch.c */
@@ -51,6 +85,30 @@ struct chapoly_kernel {
     chapoly_chacha_xor_fn *chacha_xor;
     chapoly_hchacha_fn *hchacha;
     chapoly_poly1305_blocks_fn *poly1305_blocks;
+    chapoly_aead_fn *aead;
+    chapoly_chacha_pass_fn *chacha_pass;
+    unsigned pass_blocks; /* 1..CHAPOLY_PASS_MAX */
+    chapoly_chacha_lanes_fn *chacha_lanes;
+    unsigned lanes; /* 1..CHAPOLY_LANES_MAX */
 };
+
+/*
+ * The AEAD out of the functions above, for a kernel with nothing better: strips of a few KiB, ciphered and then
+ * authenticated, or the other way round.
+ */
+chapoly_aead_fn chapoly_aead_by_strips;
+
+/* ---- For the AEAD of a kernel: parts that are the same for all (aead.c). ---- */
+
+/* Data, and zeros up to a multiple of 16 bytes (RFC 8439 2.8). data may be NULL if len is 0. */
+void chapoly_aead_absorb(const chapoly_kernel *, chapoly_poly1305 *, const uint8_t *data, size_t len);
+
+/* The last of the ciphertext, padded, and both lengths; then the tag. Wipes the state. */
+void chapoly_aead_finish(const chapoly_kernel *, chapoly_poly1305 *, uint8_t tag[16], const uint8_t *data, size_t size,
+                         uint64_t associated_len, uint64_t len);
+
+/* The tag of a whole message (RFC 8439 2.8). */
+void chapoly_aead_tag(const chapoly_kernel *, uint8_t tag[16], const uint8_t one_time_key[32],
+                      const uint8_t *associated_data, size_t associated_len, const uint8_t *ciphertext, size_t len);
 
 #endif

@@ -29,23 +29,21 @@ static inline void chapoly_split(uint32_t limb[5], const uint64_t w[3])
  */
 static inline void chapoly_add_limbs(uint64_t h[3], const uint32_t limb[5])
 {
-    uint64_t x[5], w[2], carry;
+    /* The carries of the limbs below; x4 < 2^27 + 2. No array, which would have to be wiped. */
+    const uint64_t x0 = limb[0], x1 = limb[1] + (x0 >> 26), x2 = limb[2] + (x1 >> 26), x3 = limb[3] + (x2 >> 26);
+    const uint64_t x4 = limb[4] + (x3 >> 26);
 
-    /* Limbs of exactly 26 bits, so that they can be put side by side; x[4] < 2^27 + 2. */
-    x[0] = limb[0];
-    for (int i = 0; i < 4; i++) {
-        x[i + 1] = limb[i + 1] + (x[i] >> 26);
-        x[i] &= LIMB_MASK;
-    }
-    w[0] = x[0] | x[1] << 26 | x[2] << 52;
-    w[1] = x[2] >> 12 | x[3] << 14 | x[4] << 40;
+    /* Limbs of exactly 26 bits side by side. */
+    const uint64_t w0 = (x0 & LIMB_MASK) | (x1 & LIMB_MASK) << 26 | x2 << 52;
+    const uint64_t w1 = (x2 & LIMB_MASK) >> 12 | (x3 & LIMB_MASK) << 14 | x4 << 40;
+    uint64_t carry;
 
-    h[0] += w[0];
-    carry = h[0] < w[0];
+    h[0] += w0;
+    carry = h[0] < w0;
     h[1] += carry;
     carry = h[1] < carry;
-    h[1] += w[1];
-    h[2] += carry + (h[1] < w[1]) + (x[4] >> 24); /* <= 4 + 1 + 1 + 8 */
+    h[1] += w1;
+    h[2] += carry + (h[1] < w1) + (x4 >> 24); /* <= 4 + 1 + 1 + 8 */
 
     /* 2^130 q = 5 q (mod p), at most 15: h[2] <= 3 + 1 afterwards */
     carry = 5 * (h[2] >> 2);

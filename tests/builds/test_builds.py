@@ -161,6 +161,25 @@ exec {gcc} "$@"
         make_wheel(source, os.environ["PATH"], option, fails=True)
 
 
+class TestCompilers:
+    """What not every compiler has."""
+
+    @pytest.mark.parametrize("limited", ["false", "true"])
+    def test_no_c11_atomics(self, source: Path, limited: str) -> None:
+        """As with MSVC. The second macro makes gcc's and clang's <stdatomic.h> empty, if it is included."""
+        wheel, _ = make_wheel(
+            source,
+            os.environ["PATH"],
+            "-Dnative=enabled",
+            "-Dwerror=true",
+            f"-Dpython.allow_limited_api={limited}",
+            "-Dc_args=-D__STDC_NO_ATOMICS__ -D_STDATOMIC_H -D__CLANG_STDATOMIC_H",
+        )
+        assert wheel is not None
+        run = import_from(wheel, CHAPOLY_REQUIRE_NATIVE="1")
+        assert run.stdout.startswith("native "), run.stderr
+
+
 class TestWheels:
     """The version-specific and the abi3 form."""
 

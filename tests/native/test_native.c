@@ -120,8 +120,39 @@ static uint8_t *source, *target, *expected; /* three such areas */
 
 /* ---- Vectors. ---- */
 
+typedef enum chapoly_status message_update(const chapoly_kernel *, chapoly_message *, uint8_t *, const uint8_t *,
+                                           size_t);
+
+/* The vector in parts of `size` bytes, with an empty part before each; the last is what is left. */
+static void in_parts(const struct vector *v, message_update *update, enum field from, enum field to, size_t size)
+{
+    const uint8_t *field[FIELDS], *const data = vector_bytes + v->field[from].at;
+    const size_t len = v->field[from].len;
+    chapoly_message message;
+    uint8_t tag[16];
+    bool right = true;
+
+    for (int i = 0; i < FIELDS; i++)
+        field[i] = vector_bytes + v->field[i].at;
+    memset(target, 0xa5, len + 1);
+    chapoly_message_init(kernel, &message, field[KEY], field[NONCE], v->field[NONCE].len, field[AAD],
+                         v->field[AAD].len);
+    for (size_t at = 0; at < len; at += size) {
+        const size_t part = len - at < size ? len - at : size;
+        right = right && update(kernel, &message, NULL, NULL, 0) == CHAPOLY_OK &&
+                update(kernel, &message, target + at, data + at, part) == CHAPOLY_OK;
+    }
+    CHECK(right && chapoly_message_left(&message) == CHAPOLY_AEAD_MAX - len, "%s", v->name);
+    chapoly_message_finish(kernel, &message, tag);
+    CHECK(all((const uint8_t *)&message, sizeof message, 0), "a finished state is not wiped");
+    CHECK(chapoly_tag_equal(tag, field[TAG]) == v->valid, "%s in parts of %zu", v->name, size);
+    CHECK(!v->valid || memcmp(target, field[to], len) == 0, "%s in parts of %zu", v->name, size);
+    CHECK(target[len] == 0xa5, "%s", v->name);
+}
+
 static void run_vector(const struct vector *v)
 {
+    static const size_t parts[] = {1, 15, 16, 17, 63, 64, 65, AREA};
     const uint8_t *field[FIELDS];
     uint32_t len[FIELDS];
     uint8_t out[32], tag[16];
@@ -199,6 +230,11 @@ static void run_vector(const struct vector *v)
                   (v->valid ? CHAPOLY_OK : CHAPOLY_INVALID_TAG), "%s", v->name);
         CHECK(v->valid ? memcmp(target, field[MSG], len[MSG]) == 0 : all(target, len[CIPHERTEXT], 0), "%s", v->name);
         CHECK(target[len[CIPHERTEXT]] == 0xa5, "%s", v->name);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            if (v->valid)
+                in_parts(v, chapoly_message_encrypt, MSG, CIPHERTEXT, parts[i]);
+            in_parts(v, chapoly_message_decrypt, CIPHERTEXT, MSG, parts[i]);
+        }
         break;
     }
 }
@@ -249,6 +285,13 @@ static void test_concrete_cases(void)
     CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX - 10, 0, target, source, 11 * 64 + 1) ==
               CHAPOLY_COUNTER_OVERFLOW, "overflow from eleven blocks before the end");
     CHECK(chapoly_chacha_xor(kernel, &chacha, UINT32_MAX, 64, target, source, 0) == CHAPOLY_OK, "nothing, at the end");
+    for (int bit = 32; bit < 64; bit++)
+        for (unsigned offset = 0; offset <= 64; offset += 16)
+            for (size_t len = 1; len <= 2000; len += 333) {
+                memset(target, 0xa5, len);
+                CHECK(chapoly_chacha_xor(kernel, &chacha, UINT64_C(1) << bit, offset, target, source, len) ==
+                          CHAPOLY_COUNTER_OVERFLOW && all(target, len, 0xa5), "%zu bytes of block 2^%d", len, bit);
+            }
     CHECK(chapoly_chacha_xor(kernel, &legacy, UINT64_MAX, 0, target, source, 64) == CHAPOLY_OK, "legacy, last block");
     CHECK(chapoly_chacha_xor(kernel, &legacy, UINT64_MAX, 0, target, source, 65) == CHAPOLY_COUNTER_OVERFLOW,
           "legacy, past the last block");
@@ -539,6 +582,127 @@ static void test_tag_equal(void)
 
 /* ---- AEAD. ---- */
 
+/* RFC 8439 2.8 out of the cipher and the MAC, both tested by themselves. */
+static void reference_tag(uint8_t tag[16], const chapoly_chacha *chacha, const uint8_t *aad, size_t aad_len,
+                          const uint8_t *cipher, size_t len)
+{
+    const uint8_t zeros[16] = {0};
+    uint8_t one_time_key[32] = {0}, lengths[16] = {0};
+    chapoly_poly1305 mac;
+
+    for (int i = 0; i < 8; i++) {
+        lengths[i] = (uint8_t)((uint64_t)aad_len >> 8 * i);
+        lengths[8 + i] = (uint8_t)((uint64_t)len >> 8 * i);
+    }
+    chapoly_chacha_xor(kernel, chacha, 0, 0, one_time_key, one_time_key, 32);
+    chapoly_poly1305_init(&mac, one_time_key);
+    chapoly_poly1305_update(kernel, &mac, aad, aad_len);
+    chapoly_poly1305_update(kernel, &mac, zeros, -aad_len % 16);
+    chapoly_poly1305_update(kernel, &mac, cipher, len);
+    chapoly_poly1305_update(kernel, &mac, zeros, -len % 16);
+    chapoly_poly1305_update(kernel, &mac, lengths, 16);
+    chapoly_poly1305_finish(kernel, &mac, tag);
+}
+
+/* Every length through the short forms, and around the first pass and the strips of every kernel. */
+static void test_aead_lengths(void)
+{
+    uint8_t key[32], nonce[24], tag[16], right[16];
+    chapoly_chacha chacha;
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    for (size_t len = 0; len < AREA; len += len < 1100 ? 1 : 1021) {
+        const size_t aad_len = len % 3 == 0 ? 0 : len * 7 % 600, nonce_size = len % 2 == 0 ? 12 : 24;
+        const uint8_t *const aad = source, *const data = source + AREA - len;
+        uint8_t *const out = target + AREA - len;
+
+        if (nonce_size == 12)
+            chapoly_chacha20_init(&chacha, key, nonce, 20);
+        else
+            chapoly_xchacha20_init(kernel, &chacha, key, nonce, 20);
+        chapoly_chacha_xor(kernel, &chacha, 1, 0, expected, data, len);
+        reference_tag(right, &chacha, aad, aad_len, expected, len);
+        chapoly_aead_encrypt(kernel, out, tag, key, nonce, nonce_size, aad, aad_len, data, len);
+        CHECK(memcmp(out, expected, len) == 0, "ciphertext of %zu", len);
+        CHECK(memcmp(tag, right, 16) == 0, "tag of %zu and %zu", aad_len, len);
+        CHECK(chapoly_aead_decrypt(kernel, out, tag, key, nonce, nonce_size, aad, aad_len, out, len) == CHAPOLY_OK &&
+                  memcmp(out, data, len) == 0, "decrypt %zu in place", len);
+        memset(out, 0xa5, len);
+        CHECK(chapoly_aead_decrypt(kernel, out, tag, key, nonce, nonce_size, aad, aad_len, expected, len) ==
+                  CHAPOLY_OK && memcmp(out, data, len) == 0, "decrypt %zu", len);
+    }
+}
+
+/* ---- Many messages at once. ---- */
+
+/* Batches of every size to 70 and of mixed lengths, against one message at a time; some in place, some forged. */
+static void test_batches(void)
+{
+    enum { MOST = 200, SLOT = AREA / MOST };
+    static const size_t limits[] = {1, 17, 100, SLOT - 1};
+    static chapoly_packet packets[MOST];
+    static uint8_t keys[MOST][32], nonces[MOST][24], tags[MOST][16], single[MOST][16];
+
+    random_bytes(&keys[0][0], sizeof keys);
+    random_bytes(&nonces[0][0], sizeof nonces);
+    for (size_t round = 0; round < 4 * 72; round++) {
+        const size_t count = round / 4 < 71 ? round / 4 : MOST, nonce_size = round % 2 == 0 ? 12 : 24;
+        const bool own_keys = round % 3 == 0;
+
+        for (size_t i = 0; i < count; i++) {
+            const size_t len = random64() % limits[round % 4 % (sizeof limits / sizeof limits[0])];
+            const bool in_place = random64() % 2 == 0;
+            packets[i] = (chapoly_packet){
+                .key = keys[own_keys ? i : 0], .nonce = nonces[i], .associated_data = source,
+                .associated_len = random64() % 50, .data = source + i * SLOT, .len = len,
+                .out = target + i * SLOT, .tag = tags[i],
+            };
+            chapoly_aead_encrypt(kernel, expected + i * SLOT, single[i], packets[i].key, nonces[i], nonce_size, source,
+                                 packets[i].associated_len, packets[i].data, len);
+            memset(target + i * SLOT, 0xa5, SLOT);
+            if (in_place)
+                packets[i].data = memcpy(packets[i].out, packets[i].data, len);
+        }
+        CHECK(chapoly_aead_encrypt_many(kernel, packets, count, nonce_size) == CHAPOLY_OK, "%zu packets", count);
+        for (size_t i = 0; i < count; i++)
+            CHECK(memcmp(packets[i].out, expected + i * SLOT, packets[i].len) == 0 &&
+                      memcmp(tags[i], single[i], 16) == 0 &&
+                      all(packets[i].out + packets[i].len, SLOT - packets[i].len, 0xa5),
+                  "packet %zu of %zu, %zu bytes", i, count, packets[i].len);
+
+        for (size_t i = 0; i < count; i++) { /* the way back; every fifth is forged, in its tag or its first byte */
+            const bool in_place = random64() % 2 == 0;
+            if (i % 5 == 0 && (i % 2 == 0 || packets[i].len == 0))
+                tags[i][random64() % 16] ^= 1;
+            else if (i % 5 == 0)
+                expected[i * SLOT] ^= 1;
+            packets[i].data = expected + i * SLOT;
+            packets[i].failed = i % 3 == 0;
+            if (in_place)
+                packets[i].data = memcpy(packets[i].out, packets[i].data, packets[i].len);
+        }
+        CHECK(chapoly_aead_decrypt_many(kernel, packets, count, nonce_size) == CHAPOLY_OK, "%zu packets", count);
+        for (size_t i = 0; i < count; i++) {
+            const bool forged = i % 5 == 0, in_place = packets[i].data == packets[i].out;
+            CHECK(packets[i].failed == forged, "packet %zu of %zu", i, count);
+            CHECK(!forged ? memcmp(packets[i].out, source + i * SLOT, packets[i].len) == 0
+                  : in_place ? memcmp(packets[i].out, expected + i * SLOT, packets[i].len) == 0
+                             : all(packets[i].out, packets[i].len, 0),
+                  "packet %zu of %zu, %zu bytes%s", i, count, packets[i].len, forged ? ", forged" : "");
+        }
+    }
+    if (SIZE_MAX > CHAPOLY_AEAD_MAX) {
+        memset(target, 0xa5, AREA);
+        packets[0] = packets[1] = (chapoly_packet){.key = keys[0], .nonce = nonces[0], .data = source, .len = 16,
+                                                   .out = target, .tag = tags[0]};
+        packets[1].len = (size_t)(CHAPOLY_AEAD_MAX + 1);
+        CHECK(chapoly_aead_encrypt_many(kernel, packets, 2, 12) == CHAPOLY_COUNTER_OVERFLOW &&
+                  chapoly_aead_decrypt_many(kernel, packets, 2, 12) == CHAPOLY_COUNTER_OVERFLOW &&
+                  all(target, AREA, 0xa5), "a packet that is too long");
+    }
+}
+
 static void test_aead(void)
 {
     static const size_t lengths[] = {0, 1, 16, 63, 64, 65, 114, 128, 129, 256, 385, 640, 641, 1420, 4096};
@@ -594,6 +758,58 @@ static void test_aead(void)
     }
 }
 
+static void test_messages_in_parts(void)
+{
+    uint8_t key[32], nonce[24], aad[40], whole[16], tag[16];
+    chapoly_message message, before;
+    chapoly_chacha chacha;
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    random_bytes(aad, sizeof aad);
+    for (size_t nonce_size = 12; nonce_size <= 24; nonce_size += 12)
+        for (size_t len = 0; len <= 3000; len += len < 140 ? 1 : 37) {
+            const size_t aad_len = len % 41;
+            chapoly_aead_encrypt(kernel, expected, whole, key, nonce, nonce_size, aad, aad_len, source, len);
+            for (size_t split = 0; split <= len; split += len < 140 ? 1 : 61) {
+                uint8_t *const dst = target + AREA - len;
+                memcpy(dst, source, len);
+                chapoly_message_init(kernel, &message, key, nonce, nonce_size, aad, aad_len);
+                chapoly_message_encrypt(kernel, &message, dst, source, split);
+                chapoly_message_encrypt(kernel, &message, dst + split, dst + split, len - split); /* in place */
+                chapoly_message_finish(kernel, &message, tag);
+                CHECK(memcmp(dst, expected, len) == 0 && memcmp(tag, whole, 16) == 0, "%zu bytes encrypted, split "
+                      "at %zu", len, split);
+                chapoly_message_init(kernel, &message, key, nonce, nonce_size, aad, aad_len);
+                chapoly_message_decrypt(kernel, &message, dst, dst, split);
+                chapoly_message_decrypt(kernel, &message, dst + split, expected + split, len - split);
+                chapoly_message_finish(kernel, &message, tag);
+                CHECK(memcmp(dst, source, len) == 0 && memcmp(tag, whole, 16) == 0, "%zu bytes decrypted, split "
+                      "at %zu", len, split);
+            }
+        }
+
+    /* The end: as if all data but `left` bytes had come. More is refused, and then nothing has changed. */
+    chapoly_chacha20_init(&chacha, key, nonce, 20);
+    chapoly_message_init(kernel, &message, key, nonce, 12, aad, sizeof aad);
+    for (size_t left = 0; left <= 300; left++) {
+        const uint64_t at = CHAPOLY_AEAD_MAX - left;
+        message.len = at;
+        CHECK(chapoly_message_left(&message) == left, "%zu bytes left", left);
+        memcpy(&before, &message, sizeof message);
+        memset(target, 0xa5, left + 1);
+        CHECK(chapoly_message_encrypt(kernel, &message, target, source, left + 1) == CHAPOLY_COUNTER_OVERFLOW &&
+                  chapoly_message_decrypt(kernel, &message, target, source, left + 1) == CHAPOLY_COUNTER_OVERFLOW,
+              "%zu bytes left, one more", left);
+        CHECK(all(target, left + 1, 0xa5) && memcmp(&before, &message, sizeof message) == 0,
+              "a refused part changed something");
+        CHECK(chapoly_message_encrypt(kernel, &message, target, source, left) == CHAPOLY_OK, "%zu bytes left", left);
+        chapoly_chacha_xor(kernel, &chacha, 1 + at / 64, (unsigned)(at % 64), expected, source, left);
+        CHECK(memcmp(target, expected, left) == 0 && chapoly_message_left(&message) == 0, "the last %zu bytes", left);
+        CHECK(chapoly_message_encrypt(kernel, &message, NULL, NULL, 0) == CHAPOLY_OK, "nothing, at the end");
+    }
+}
+
 /* ---- What is the same for all kernels. ---- */
 
 static void test_choice(void)
@@ -605,12 +821,14 @@ static void test_choice(void)
         last = chapoly_kernel_at(i);
         if (first == NULL && chapoly_kernel_obstacle(last) == NULL)
             first = last;
-        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks),
+        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->chacha_lanes &&
+                                      last->chacha_pass),
               "%s lacks a function", chapoly_kernel_name(last));
     }
     CHECK(strcmp(chapoly_kernel_name(last), "portable") == 0 && chapoly_kernel_obstacle(last) == NULL,
           "the last kernel runs everywhere");
-    CHECK(chapoly_kernel_chosen() == first, "at first the fastest is chosen");
+    for (int i = 0; i < 2; i++) /* looked for, then kept */
+        CHECK(chapoly_kernel_chosen() == first, "at first the fastest is chosen");
     chapoly_kernel_choose(last);
     CHECK(chapoly_kernel_chosen() == last, "a choice");
     chapoly_kernel_choose(first);
@@ -629,6 +847,12 @@ static void test_left(void)
     CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 0) == 64, "the last block");
     CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 63) == 1, "the last byte");
     CHECK(chapoly_chacha_left(&chacha, UINT32_MAX, 64) == 0, "nothing");
+    for (int bit = 32; bit < 64; bit++) /* blocks that the 32-bit counter has not */
+        for (unsigned offset = 0; offset <= 64; offset++)
+            CHECK(chapoly_chacha_left(&chacha, UINT64_C(1) << bit, offset) == 0 &&
+                      chapoly_chacha_left(&chacha, (UINT64_C(1) << bit) + UINT32_MAX, offset) == 0,
+                  "beyond the last block, 2^%d, offset %u", bit, offset);
+    CHECK(chapoly_chacha_left(&chacha, UINT64_MAX, 0) == 0, "far beyond the last block");
     CHECK(chapoly_chacha_left(&legacy, 0, 0) == UINT64_MAX, "more than a number holds");
     CHECK(chapoly_chacha_left(&legacy, UINT64_MAX - 2, 10) == 3 * 64 - 10, "two blocks and a part");
     CHECK(chapoly_chacha_left(&legacy, UINT64_MAX, 64) == 0, "nothing");
@@ -657,6 +881,9 @@ int main(void)
         test_poly1305_blocks();
         test_poly1305_updates();
         test_aead();
+        test_aead_lengths();
+        test_batches();
+        test_messages_in_parts();
         printf("kernel %s: %lu checks passed\n", chapoly_kernel_name(kernel), passed - before);
     }
     printf("%lu passed, %lu failed\n", passed, failed);

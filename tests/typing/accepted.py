@@ -8,13 +8,16 @@ from chapoly import (
     ChaCha20Legacy,
     ChaCha20Poly1305,
     CounterOverflow,
+    Encryptor,
     Error,
     InvalidKey,
     InvalidNonce,
     InvalidTag,
+    Poly1305,
     PureBackendWarning,
     StateError,
     Tag,
+    UnverifiedDecryptor,
     XChaCha20,
     XChaCha20Poly1305,
     chacha20,
@@ -49,6 +52,43 @@ assert_type(ChaCha20Poly1305.generate_key(), bytes)
 size: int = ChaCha20Poly1305.KEY_SIZE + aead.NONCE_SIZE + aead.TAG_SIZE + XChaCha20.NONCE_SIZE
 assert_type(XChaCha20Poly1305(key=bytearray(key)).encrypt(memoryview(nonce), data), bytes)
 assert_type(XChaCha20Poly1305.generate_nonce(), bytes)
+
+assert_type(aead.encrypt_into(nonce, data, None, out), int)
+assert_type(aead.decrypt_into(nonce, data=data, associated_data=b"", buf=memoryview(out)), int)
+ciphertext, detached_tag = aead.encrypt_detached(nonce, data, associated_data=data)
+assert_type(ciphertext, bytes)
+assert_type(detached_tag, Tag)
+assert_type(aead.decrypt_detached(nonce, ciphertext, detached_tag), bytes)
+assert_type(aead.decrypt_detached(nonce, ciphertext, bytearray(16), None), bytes)
+assert_type(aead.encrypt_in_place(nonce, out), Tag)
+aead.decrypt_in_place(nonce, memoryview(out), tag=detached_tag, associated_data=data)
+assert_type(XChaCha20Poly1305(key).encrypt_in_place(bytes(24), out, data), Tag)
+
+
+def sealed(encryptor: Encryptor, parts: list[bytes]) -> bytes:
+    return b"".join(map(encryptor.update, parts)) + encryptor.finalize()
+
+
+sealed(aead.encryptor(nonce), [data])
+with XChaCha20Poly1305(key).encryptor(nonce=bytes(24), associated_data=None) as encryptor:
+    assert_type(encryptor, Encryptor)
+    assert_type(encryptor.update(data), bytes)
+    assert_type(encryptor.update_into(data, out), int)
+    assert_type(encryptor.finalize(), Tag)
+with aead.unverified_decryptor(nonce, b"header") as decryptor:
+    assert_type(decryptor, UnverifiedDecryptor)
+    assert_type(decryptor.update(data), bytes)
+    assert_type(decryptor.update_into(data, buf=out), int)
+    decryptor.verify(bytes(16))
+
+mac = Poly1305(key)
+mac.update(data)
+assert_type(mac.finalize(), Tag)
+assert_type(mac.digest(), Tag)
+assert_type(mac.hexdigest(), str)
+mac.verify(tag=memoryview(bytes(16)))
+assert_type(mac.name, str)
+assert_type(Poly1305.digest_size + mac.block_size, int)
 
 with ChaCha20(key, nonce, counter=1, rounds=20) as stream:
     assert_type(stream, ChaCha20)

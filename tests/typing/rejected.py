@@ -1,6 +1,17 @@
 """Wrong calls: mypy --strict must reject every line that ends in a comment, with the code that it names."""
 
-from chapoly import ChaCha20, ChaCha20Poly1305, Tag, XChaCha20Poly1305, chacha20, chacha20poly1305, poly1305
+from chapoly import (
+    ChaCha20,
+    ChaCha20Poly1305,
+    Encryptor,
+    Poly1305,
+    Tag,
+    UnverifiedDecryptor,
+    XChaCha20Poly1305,
+    chacha20,
+    chacha20poly1305,
+    poly1305,
+)
 
 key, nonce, data, out = bytes(32), bytes(12), b"data", bytearray(4)
 
@@ -29,6 +40,24 @@ ChaCha20(key, nonce).update_into(data)  # call-arg
 ChaCha20(key, nonce).update(data).append(1)  # attr-defined
 ChaCha20Poly1305(key).KEY_SIZE = 16  # misc
 Tag("00" * 16)  # arg-type
+aead = ChaCha20Poly1305(key)
+aead.encrypt_into(nonce, data, None)  # call-arg
+aead.encrypt_into(nonce, data, None, bytes(20))  # arg-type
+aead.decrypt_into(nonce, data, out)  # call-arg
+aead.encrypt_in_place(nonce, data)  # arg-type
+aead.decrypt_in_place(nonce, out)  # call-arg
+aead.decrypt_detached(nonce, data, None)  # arg-type
+pair: bytes = aead.encrypt_detached(nonce, data)  # assignment
+aead.encryptor(nonce).verify(bytes(16))  # attr-defined
+aead.unverified_decryptor(nonce).finalize()  # attr-defined
+aead.encryptor(nonce).update_into(data, data)  # arg-type
+aead.decryptor(nonce)  # attr-defined
+Encryptor(key)  # call-arg
+UnverifiedDecryptor(key, nonce)  # call-arg
+Poly1305()  # call-arg
+Poly1305(key).update("data")  # arg-type
+Poly1305(key).copy()  # attr-defined
+Poly1305(key).digest_size = 8  # misc
 
 
 class MyTag(Tag):  # misc

@@ -6,6 +6,11 @@ them. It gives the results and the errors of the native implementation, hundreds
 It is NOT constant-time: what CPython does with an int takes time that depends on its value, so that someone
 who can measure it may learn of keys and plaintexts. Nor can Python wipe a secret from memory. Use it where
 neither matters, or where there is nothing else.
+
+Nor can it be wholly like C. Nothing keeps object.__new__ from making a key or a stream around its
+constructor, whose methods then raise AttributeError, and bytes.__new__ a Tag of another length, which matches
+nothing. And from Python 3.13 on the error about a misspelt keyword ends in a suggestion, which the
+interpreter adds.
 """
 
 from chapoly.pure.chacha20 import ChaCha20 as ChaCha20
@@ -16,6 +21,9 @@ from chapoly.pure.chacha20 import hchacha20 as chacha20_hchacha20
 from chapoly.pure.chacha20poly1305 import ChaCha20Poly1305 as ChaCha20Poly1305
 from chapoly.pure.chacha20poly1305 import decrypt as chacha20poly1305_decrypt
 from chapoly.pure.chacha20poly1305 import encrypt as chacha20poly1305_encrypt
+from chapoly.pure.incremental import Encryptor as Encryptor
+from chapoly.pure.incremental import UnverifiedDecryptor as UnverifiedDecryptor
+from chapoly.pure.poly1305 import Poly1305 as Poly1305
 from chapoly.pure.poly1305 import Tag as Tag
 from chapoly.pure.poly1305 import mac as poly1305_mac
 from chapoly.pure.poly1305 import verify as poly1305_verify
@@ -29,7 +37,10 @@ __all__ = [
     "ChaCha20",
     "ChaCha20Legacy",
     "ChaCha20Poly1305",
+    "Encryptor",
+    "Poly1305",
     "Tag",
+    "UnverifiedDecryptor",
     "XChaCha20",
     "XChaCha20Poly1305",
     "chacha20_block",

@@ -24,18 +24,29 @@ if TYPE_CHECKING:
 # ---- Buffers. Whoever gets a view releases it: only then can the caller resize what it belongs to. ----
 
 
+def memory_of(value: object) -> memoryview | None:
+    """The memory of any buffer; None if it is no buffer at all. A buffer may raise what it likes."""
+    try:
+        return memoryview(value)  # type: ignore[arg-type]
+    except TypeError:
+        # From Python 3.12 on types say so; before, the own TypeError of a buffer in C is not told apart.
+        if hasattr(type(value), "__buffer__"):
+            raise
+        return None
+
+
 def view(name: str, value: Buffer) -> memoryview:
     """The memory of any C-contiguous buffer, as bytes."""
-    try:
-        memory = memoryview(value)
-    except TypeError:
-        raise TypeError(f"{name} must be bytes-like, not {type(value).__name__}") from None
+    memory = memory_of(value)
+    if memory is None:
+        raise TypeError(f"{name} must be bytes-like, not {type(value).__name__}")
     with memory:
-        if not memory.c_contiguous:
+        # What is empty is contiguous, says CPython's PyBuffer_IsContiguous, if it is not reached by pointers.
+        if not memory.c_contiguous and (memory.nbytes or memory.suboffsets):
             raise BufferError(f"{name} must be C-contiguous")
         try:
             return memory.cast("B")
-        except TypeError:  # a format or a shape that cast() does not know
+        except TypeError:  # a format, a shape or strides that cast() does not know
             from pickle import PickleBuffer
 
             return PickleBuffer(value).raw()
@@ -67,6 +78,11 @@ def check_output(name: str, target: memoryview, size: int, **inputs: Buffer) -> 
         raise TypeError(f"{name} must be writable")
     if len(target) != size:
         raise ValueError(f"{name} must be {size} bytes, got {len(target)}")
+    check_overlap(name, target, **inputs)
+
+
+def check_overlap(name: str, target: memoryview, **inputs: Buffer) -> None:
+    """Refuses an output that overlaps an input, other than by starting where the data starts."""
     for input_name, value in inputs.items():
         with view(input_name, value) as source:
             if overlap(target, source, in_place=input_name == "data"):

@@ -30,7 +30,7 @@ if not TYPE_CHECKING:
         """To type checkers typing.final. At run time the type becomes immutable, and complete in itself.
 
         What it has from a private base is copied into it: so names and texts say `ChaCha20.update`, as the
-        native type's do, and not `_Stream.update`.
+        native type's do, and not `_Stream.update`. Its objects cannot become another type's.
         """
         private = [base for base in reversed(cls.__mro__) if base.__name__.startswith("_")]
         namespace = {}
@@ -41,8 +41,15 @@ if not TYPE_CHECKING:
         for slot in slots:
             del namespace[slot]
         namespace["__slots__"] = slots
+        namespace["__class__"] = property(type, _refuse_class, _refuse_no_class)
         bases = tuple(base for base in cls.__bases__ if base not in private)
         return _Immutable(cls.__name__, bases, namespace)
+
+    def _refuse_class(_object, _kind):
+        raise TypeError("__class__ assignment only supported for mutable types or ModuleType subclasses")
+
+    def _refuse_no_class(_object):
+        raise TypeError("can't delete __class__ attribute")
 
     def _copy(value, owner):
         """A method as another type's own; anything else as it is."""

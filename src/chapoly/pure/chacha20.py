@@ -8,10 +8,9 @@ eight spare bits of a lane take up what its additions carry.
 
 from __future__ import annotations
 
-from _thread import allocate_lock
 from io import BytesIO
 
-from chapoly.errors import InvalidNonce, StateError
+from chapoly.errors import InvalidNonce
 from chapoly.pure._arguments import (
     at_most,
     check_output,
@@ -24,6 +23,7 @@ from chapoly.pure._arguments import (
     shown,
     view,
 )
+from chapoly.pure._claim import Claim
 from chapoly.pure._types import final
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
@@ -284,26 +284,6 @@ def cipher(
 # ---- Streams: the same keystream, with a position in it ----
 
 
-class _Claim:
-    """The use of a stream, for one call at a time. Another call does not wait: it is refused."""
-
-    __slots__ = ("closed", "lock")
-
-    def __init__(self) -> None:
-        self.closed = False
-        self.lock = allocate_lock()
-
-    def __enter__(self) -> None:
-        if not self.lock.acquire(blocking=False):
-            raise StateError("another call on this stream is in progress")
-        if self.closed:
-            self.lock.release()
-            raise StateError("stream is closed")
-
-    def __exit__(self, *exception: object) -> None:
-        self.lock.release()
-
-
 class _Stream:
     """What the three types of streams have in common. Buffers are acquired before the stream is claimed."""
 
@@ -312,7 +292,7 @@ class _Stream:
     KEY_SIZE: Final[int] = 32
     NONCE_SIZE: int  # a constant of each type
 
-    _claim: _Claim
+    _claim: Claim
     _end: int
     _key: bytes
     _nonce: bytes
@@ -329,7 +309,7 @@ class _Stream:
         self._position = BLOCK_SIZE * in_range("counter", counter, blocks - 1)
         self._rounds = rounds_of(rounds)
         self._end = BLOCK_SIZE * blocks
-        self._claim = _Claim()
+        self._claim = Claim("stream")
         return self
 
     def _next(self, data: memoryview) -> Iterator[bytes]:
@@ -343,6 +323,11 @@ class _Stream:
         A message may come in parts of any length, as if it came in one.
         data must not change during the call.
         Raises CounterOverflow if fewer bytes of keystream are left; the position is then as before.
+
+            >>> from chapoly import ChaCha20
+            >>> stream = ChaCha20(bytes(range(32)), bytes(12))
+            >>> (stream.update(b"attack ") + stream.update(b"at dawn")).hex()
+            '58895f1cbaae390bf99d6716cfb2'
         """
         with view("data", data) as source, self._claim:
             at_most("data", len(source), self._end - self._position)
@@ -354,6 +339,13 @@ class _Stream:
         buf is a writable buffer exactly as long as data. It may start where data starts, to work in place;
         otherwise they must not overlap. Neither may change during the call.
         Raises CounterOverflow as update does, and ValueError; then it has written nothing.
+
+            >>> from chapoly import ChaCha20
+            >>> buf = bytearray(b"attack at dawn")
+            >>> ChaCha20(bytes(range(32)), bytes(12)).update_into(buf, buf)
+            14
+            >>> buf.hex()
+            '58895f1cbaae390bf99d6716cfb2'
         """
         with view("data", data) as source, view("buf", buf) as target, self._claim:
             at_most("data", len(source), self._end - self._position)
@@ -364,6 +356,10 @@ class _Stream:
         """The next n bytes of keystream.
 
         Raises ValueError if n is negative, CounterOverflow if fewer bytes are left.
+
+            >>> from chapoly import ChaCha20
+            >>> ChaCha20(bytes(range(32)), bytes(12)).keystream(8).hex()
+            '39fd2b7dd9c5196a'
         """
         size = integer(n)
         with self._claim:
@@ -377,13 +373,26 @@ class _Stream:
 
         One past the last byte is allowed; only empty updates work there.
         Raises CounterOverflow for a position that does not exist.
+
+            >>> from chapoly import ChaCha20
+            >>> stream = ChaCha20(bytes(range(32)), bytes(12), counter=1)
+            >>> stream.seek(4)
+            >>> stream.keystream(4).hex()
+            'd9c5196a'
         """
         position = integer(byte)
         with self._claim:
             self._position = in_range("byte", position, self._end)
 
     def tell(self) -> int:
-        """The position: of the next byte of keystream, counted from the start of block 0."""
+        """The position of the next byte of keystream.
+
+        It is counted from the start of block 0, wherever the stream began.
+
+            >>> from chapoly import ChaCha20
+            >>> ChaCha20(bytes(range(32)), bytes(12), counter=1).tell()
+            64
+        """
         with self._claim:
             return self._position
 
@@ -394,9 +403,10 @@ class _Stream:
 
     def __exit__(self, *exception: object) -> None:
         """Closes the stream for good and wipes its key (the pure implementation can only drop it)."""
-        with self._claim:
-            self._claim.closed = True
-            self._key = self._nonce = b""
+        self._claim.take()
+        self._claim.closed = True
+        self._key = self._nonce = b""
+        self._claim.give()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")

@@ -2,83 +2,63 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-
 from chapoly.errors import InvalidTag
-from chapoly.pure._arguments import at_most, key_of, nonce_of, view
+from chapoly.pure._arguments import (
+    at_most,
+    check_output,
+    check_overlap,
+    key_of,
+    nonce_of,
+    octets,
+    overlap,
+    view,
+)
 from chapoly.pure._types import final
-from chapoly.pure.chacha20 import BLOCK_SIZE, joined, keystream, xor
-from chapoly.pure.poly1305 import authenticate, pieces_of
+from chapoly.pure.aead import (
+    DATA_MAX,
+    TAG_SIZE,
+    decrypted,
+    encrypt_to,
+    encrypted,
+    view_of_associated,
+)
+from chapoly.pure.chacha20 import joined, write
+from chapoly.pure.incremental import Encryptor, UnverifiedDecryptor, begin
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Final, NoReturn, Self
 
-    from chapoly.pure._arguments import Buffer
-
-TAG_SIZE = 16
-DATA_MAX = BLOCK_SIZE * (2**32 - 1)  # all blocks but block 0, 274,877,906,880 bytes
+    from chapoly.pure._arguments import Buffer, WritableBuffer
+    from chapoly.pure.poly1305 import Tag
 
 
-# ---- RFC 8439 2.6: generating the Poly1305 key using ChaCha20 ----
-
-
-def keystreams(key: bytes, nonce: bytes, size: int) -> tuple[bytes, Iterator[bytes]]:
-    """The one-time key, half of block 0, and the keystream for `size` bytes of data, from block 1 on.
-
-    Block 0 is computed at once with the first blocks for the data.
-    """
-    pieces = keystream(key, nonce, 20, 0, BLOCK_SIZE + size)
-    first = next(pieces)
-
-    def for_data() -> Iterator[bytes]:
-        yield first[BLOCK_SIZE:]
-        yield from pieces
-
-    return first[:32], for_data()
-
-
-# ---- RFC 8439 2.8: AEAD construction ----
-
-
-def mac_data(associated_data: memoryview, ciphertext: memoryview) -> Iterator[bytes]:
-    """What the tag is made of: both texts, each padded with zeros to whole blocks, then their lengths."""
-    for text in (associated_data, ciphertext):
-        for piece in pieces_of(text):
-            yield piece + bytes(-len(piece) % 16)
-    yield len(associated_data).to_bytes(8, "little") + len(ciphertext).to_bytes(8, "little")
+# ---- RFC 8439 2.8: AEAD construction. Keys and nonces are those of ChaCha20. ----
 
 
 def seal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None) -> bytes:
     """The ciphertext and its tag."""
     with view("data", data) as plaintext:
         at_most("data", len(plaintext), DATA_MAX)
-        with view("associated_data", b"" if associated_data is None else associated_data) as associated:
-            one_time_key, pieces = keystreams(key, nonce, len(plaintext))
-            result = BytesIO()
-            result.writelines(xor(plaintext, pieces))
-            with result.getbuffer() as ciphertext:
-                tag = authenticate(one_time_key, mac_data(associated, ciphertext))
-            result.write(tag)
-            return result.getvalue()
+        with view_of_associated(associated_data) as associated:
+            ciphertext, tag = encrypted(key, nonce, plaintext, associated)
+            ciphertext.write(tag)
+            return ciphertext.getvalue()
+
+
+def check_sealed(data: memoryview) -> None:
+    """Refuses what is too long, or too short for a tag."""
+    at_most("data", len(data), DATA_MAX + TAG_SIZE)
+    if len(data) < TAG_SIZE:
+        raise InvalidTag(f"data must be at least {TAG_SIZE} bytes, got {len(data)}")
 
 
 def unseal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None) -> bytes:
     """The plaintext, once the tag has been found right."""
     with view("data", data) as sealed:
-        at_most("data", len(sealed), DATA_MAX + TAG_SIZE)
-        if len(sealed) < TAG_SIZE:
-            raise InvalidTag(f"data must be at least {TAG_SIZE} bytes, got {len(sealed)}")
-        with (
-            view("associated_data", b"" if associated_data is None else associated_data) as associated,
-            sealed[:-TAG_SIZE] as ciphertext,
-            sealed[-TAG_SIZE:] as tag,
-        ):
-            one_time_key, pieces = keystreams(key, nonce, len(ciphertext))
-            if authenticate(one_time_key, mac_data(associated, ciphertext)) != tag:
-                raise InvalidTag("tag does not match")
-            return joined(xor(ciphertext, pieces))
+        check_sealed(sealed)
+        with view_of_associated(associated_data) as associated, sealed[:-TAG_SIZE] as ciphertext:
+            return joined(decrypted(key, nonce, ciphertext, associated, bytes(sealed[-TAG_SIZE:])))
 
 
 def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
@@ -108,8 +88,262 @@ def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
     return unseal(key_of(key), nonce_of(nonce, 12), data, associated_data)
 
 
+class _Key:
+    """What the two types of keys have in common. They differ in the nonce."""
+
+    __slots__ = ("_key",)
+
+    KEY_SIZE: Final[int] = 32
+    NONCE_SIZE: int  # a constant of each type
+    TAG_SIZE: Final[int] = 16
+
+    _key: bytes
+
+    def __new__(cls, key: Buffer) -> Self:
+        self = object.__new__(cls)
+        self._key = key_of(key)
+        return self
+
+    def _for_chacha20(self, nonce: Buffer) -> tuple[bytes, bytes]:
+        """The key and the nonce with which ChaCha20 encrypts the message that has this nonce."""
+        return self._key, nonce_of(nonce, 12)
+
+    @staticmethod
+    def generate_key() -> bytes:
+        """A new key.
+
+        It is 32 bytes from os.urandom.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> len(ChaCha20Poly1305.generate_key())
+            32
+        """
+        from os import urandom
+
+        return urandom(32)
+
+    def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+        """Encrypts and authenticates data, and authenticates associated_data with it (RFC 8439 2.8).
+
+        nonce is 12 bytes, or 24 for XChaCha20Poly1305, never used with this key before. data is at most
+        274,877,906,880 bytes. Returns the ciphertext followed by its tag, 16 bytes more than data. decrypt
+        needs the same associated_data; None is the same as b"".
+        Nothing that was passed in may change during the call.
+        Raises InvalidNonce, and CounterOverflow for too much data.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> ChaCha20Poly1305(bytes(range(32))).encrypt(bytes(12), b"attack at dawn", b"from: HQ").hex()
+            '79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164'
+        """
+        return seal(*self._for_chacha20(nonce), data, associated_data)
+
+    def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+        """Verifies what encrypt returned, and only then decrypts it (RFC 8439 2.8).
+
+        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less
+        than data.
+        Nothing that was passed in may change during the call.
+        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and
+        CounterOverflow for more data than encrypt can return.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> data = bytes.fromhex("79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164")
+            >>> ChaCha20Poly1305(bytes(range(32))).decrypt(bytes(12), data, b"from: HQ")
+            b'attack at dawn'
+        """
+        return unseal(*self._for_chacha20(nonce), data, associated_data)
+
+    def encrypt_into(
+        self, nonce: Buffer, data: Buffer, associated_data: Buffer | None, buf: WritableBuffer
+    ) -> int:
+        """Does what encrypt does, but writes the result to buf and returns its length (RFC 8439 2.8).
+
+        buf is a writable buffer exactly 16 bytes longer than data. It may start where data starts, to work in
+        place; otherwise it must overlap neither nonce nor data nor associated_data.
+        Raises what encrypt raises, and ValueError for a wrong size of buf or an overlap. When it raises, it
+        has written nothing.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> data, buf = b"attack at dawn", bytearray(14 + 16)
+            >>> ChaCha20Poly1305(bytes(range(32))).encrypt_into(bytes(12), data, b"from: HQ", buf)
+            30
+            >>> buf.hex()
+            '79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164'
+        """
+        inner = self._for_chacha20(nonce)
+        with view("data", data) as plaintext:
+            at_most("data", len(plaintext), DATA_MAX)
+            with view_of_associated(associated_data) as associated, view("buf", buf) as target:
+                size = len(plaintext)
+                check_output(
+                    "buf", target, size + TAG_SIZE, nonce=nonce, data=plaintext, associated_data=associated
+                )
+                with target[:size] as ciphertext:
+                    target[size:] = encrypt_to(ciphertext, *inner, plaintext, associated)
+                return size + TAG_SIZE
+
+    def decrypt_into(
+        self, nonce: Buffer, data: Buffer, associated_data: Buffer | None, buf: WritableBuffer
+    ) -> int:
+        """Does what decrypt does, but writes the result to buf and returns its length (RFC 8439 2.8).
+
+        buf is a writable buffer exactly 16 bytes shorter than data. It may start where data starts, to work
+        in place; otherwise it must overlap neither nonce nor data nor associated_data.
+        Raises what decrypt raises, and ValueError for a wrong size of buf or an overlap. When it raises, it
+        has written nothing, but for one case: if the tag does not match, a buf apart from data is all zero.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> data = bytes.fromhex("79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164")
+            >>> buf = bytearray(len(data) - 16)
+            >>> ChaCha20Poly1305(bytes(range(32))).decrypt_into(bytes(12), data, b"from: HQ", buf)
+            14
+            >>> buf
+            bytearray(b'attack at dawn')
+        """
+        inner = self._for_chacha20(nonce)
+        with view("data", data) as sealed:
+            check_sealed(sealed)
+            with view_of_associated(associated_data) as associated, view("buf", buf) as target:
+                size = len(sealed) - TAG_SIZE
+                check_output("buf", target, size, nonce=nonce, data=sealed, associated_data=associated)
+                with sealed[:size] as ciphertext:
+                    try:
+                        return write(decrypted(*inner, ciphertext, associated, bytes(sealed[size:])), target)
+                    except InvalidTag:
+                        if not overlap(target, sealed, in_place=False):  # then it is not in place
+                            target[:] = bytes(size)
+                        raise
+
+    def encrypt_detached(
+        self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None
+    ) -> tuple[bytes, Tag]:
+        """Does what encrypt does, but returns ciphertext and Tag apart (RFC 8439 2.8).
+
+        The ciphertext is as long as data, the tag 16 bytes. Raises what encrypt raises.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> aead = ChaCha20Poly1305(bytes(range(32)))
+            >>> ciphertext, tag = aead.encrypt_detached(bytes(12), b"attack at dawn", b"from: HQ")
+            >>> ciphertext.hex(), tag
+            ('79cc3650ce8d86b067413800d82d', Tag('ca90a6ad99a264a04a1c4e5b2cd39164'))
+        """
+        inner = self._for_chacha20(nonce)
+        with view("data", data) as plaintext:
+            at_most("data", len(plaintext), DATA_MAX)
+            with view_of_associated(associated_data) as associated:
+                ciphertext, tag = encrypted(*inner, plaintext, associated)
+                return ciphertext.getvalue(), tag
+
+    def decrypt_detached(
+        self, nonce: Buffer, data: Buffer, tag: Buffer, associated_data: Buffer | None = None
+    ) -> bytes:
+        """Verifies what encrypt_detached returned, and only then decrypts it (RFC 8439 2.8).
+
+        data is the ciphertext, at most 274,877,906,880 bytes, tag is 16 bytes; any other length does not
+        match. Returns the plaintext, as long as data. Raises what decrypt raises.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> data = bytes.fromhex("79cc3650ce8d86b067413800d82d")
+            >>> tag = bytes.fromhex("ca90a6ad99a264a04a1c4e5b2cd39164")
+            >>> ChaCha20Poly1305(bytes(range(32))).decrypt_detached(bytes(12), data, tag, b"from: HQ")
+            b'attack at dawn'
+        """
+        inner = self._for_chacha20(nonce)
+        with view("data", data) as ciphertext:
+            at_most("data", len(ciphertext), DATA_MAX)
+            given = octets("tag", tag, TAG_SIZE, InvalidTag)
+            with view_of_associated(associated_data) as associated:
+                return joined(decrypted(*inner, ciphertext, associated, given))
+
+    def encrypt_in_place(
+        self, nonce: Buffer, buf: WritableBuffer, associated_data: Buffer | None = None
+    ) -> Tag:
+        """Does what encrypt does, but overwrites buf with the ciphertext and returns the Tag (RFC 8439 2.8).
+
+        buf is a writable buffer of at most 274,877,906,880 bytes, and must overlap neither nonce nor
+        associated_data. Raises what encrypt raises, and ValueError for an overlap; then buf is as it was.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> buf = bytearray(b"attack at dawn")
+            >>> ChaCha20Poly1305(bytes(range(32))).encrypt_in_place(bytes(12), buf, b"from: HQ")
+            Tag('ca90a6ad99a264a04a1c4e5b2cd39164')
+            >>> buf.hex()
+            '79cc3650ce8d86b067413800d82d'
+        """
+        inner = self._for_chacha20(nonce)
+        with view("buf", buf) as memory:
+            check_output("buf", memory, len(memory))
+            at_most("buf", len(memory), DATA_MAX)
+            with view_of_associated(associated_data) as associated:
+                check_overlap("buf", memory, nonce=nonce, associated_data=associated)
+                return encrypt_to(memory, *inner, memory, associated)
+
+    def decrypt_in_place(
+        self, nonce: Buffer, buf: WritableBuffer, tag: Buffer, associated_data: Buffer | None = None
+    ) -> None:
+        """Verifies the ciphertext in buf, and only then overwrites it with the plaintext (RFC 8439 2.8).
+
+        buf is a writable buffer of at most 274,877,906,880 bytes, and must overlap neither nonce nor tag nor
+        associated_data. tag is 16 bytes; any other length does not match. Raises what decrypt raises, and
+        ValueError for an overlap. When it raises, buf is as it was, and has been during all of the call.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> buf = bytearray.fromhex("79cc3650ce8d86b067413800d82d")
+            >>> tag = bytes.fromhex("ca90a6ad99a264a04a1c4e5b2cd39164")
+            >>> ChaCha20Poly1305(bytes(range(32))).decrypt_in_place(bytes(12), buf, tag, b"from: HQ")
+            >>> buf
+            bytearray(b'attack at dawn')
+        """
+        inner = self._for_chacha20(nonce)
+        with view("buf", buf) as memory:
+            check_output("buf", memory, len(memory))
+            at_most("buf", len(memory), DATA_MAX)
+            given = octets("tag", tag, TAG_SIZE, InvalidTag)
+            with view_of_associated(associated_data) as associated:
+                check_overlap("buf", memory, nonce=nonce, tag=tag, associated_data=associated)
+                write(decrypted(*inner, memory, associated, given), memory)
+
+    def encryptor(self, nonce: Buffer, associated_data: Buffer | None = None) -> Encryptor:
+        """An Encryptor for one message in parts (RFC 8439 2.8).
+
+        nonce is 12 bytes, or 24 for XChaCha20Poly1305, never used with this key before. associated_data comes
+        whole, and is not needed after the call. Raises InvalidNonce.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> encryptor = ChaCha20Poly1305(bytes(range(32))).encryptor(bytes(12), b"from: HQ")
+            >>> (encryptor.update(b"attack ") + encryptor.update(b"at dawn")).hex()
+            '79cc3650ce8d86b067413800d82d'
+            >>> encryptor.finalize()
+            Tag('ca90a6ad99a264a04a1c4e5b2cd39164')
+        """
+        return begin(Encryptor, *self._for_chacha20(nonce), associated_data)
+
+    def unverified_decryptor(
+        self, nonce: Buffer, associated_data: Buffer | None = None
+    ) -> UnverifiedDecryptor:
+        """An UnverifiedDecryptor for one message in parts: plaintext comes out before it is verified.
+
+        nonce and associated_data are those that were given to encrypt. associated_data comes whole, and is
+        not needed after the call. Raises InvalidNonce.
+
+            >>> from chapoly import ChaCha20Poly1305
+            >>> aead = ChaCha20Poly1305(bytes(range(32)))
+            >>> with aead.unverified_decryptor(bytes(12), b"from: HQ") as decryptor:
+            ...     plaintext = decryptor.update(bytes.fromhex("79cc3650ce8d86b067413800d82d"))
+            ...     decryptor.verify(bytes.fromhex("ca90a6ad99a264a04a1c4e5b2cd39164"))
+            >>> plaintext
+            b'attack at dawn'
+        """
+        return begin(UnverifiedDecryptor, *self._for_chacha20(nonce), associated_data)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
+
+    __getstate__ = __reduce__
+
+
 @final
-class ChaCha20Poly1305:
+class ChaCha20Poly1305(_Key):
     """A key for ChaCha20-Poly1305, encryption with authentication (RFC 8439 2.8).
 
     key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. Any number of threads may
@@ -127,50 +361,7 @@ class ChaCha20Poly1305:
         b'attack at dawn'
     """
 
-    __slots__ = ("_key",)
+    __slots__ = ()
     __module__ = "chapoly"
 
-    KEY_SIZE: Final[int] = 32
-    NONCE_SIZE: Final[int] = 12
-    TAG_SIZE: Final[int] = 16
-
-    _key: bytes
-
-    def __new__(cls, key: Buffer) -> Self:  # noqa: D102
-        self = object.__new__(cls)
-        self._key = key_of(key)
-        return self
-
-    @staticmethod
-    def generate_key() -> bytes:
-        """A new key, 32 bytes from os.urandom."""
-        from os import urandom
-
-        return urandom(32)
-
-    def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Encrypts and authenticates data, and authenticates associated_data with it.
-
-        nonce is 12 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the
-        ciphertext followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None
-        is the same as b"".
-        Nothing that was passed in may change during the call.
-        Raises InvalidNonce, and CounterOverflow for too much data.
-        """
-        return encrypt(self._key, nonce, data, associated_data)
-
-    def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Verifies what encrypt returned, and only then decrypts it.
-
-        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less
-        than data.
-        Nothing that was passed in may change during the call.
-        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and
-        CounterOverflow for more data than encrypt can return.
-        """
-        return decrypt(self._key, nonce, data, associated_data)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
-
-    __getstate__ = __reduce__
+    NONCE_SIZE: Final[int] = 12  # type: ignore[misc]

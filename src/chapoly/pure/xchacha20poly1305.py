@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from chapoly.pure._arguments import key_of, nonce_of
 from chapoly.pure._types import final
-from chapoly.pure.chacha20poly1305 import seal, unseal
+from chapoly.pure.chacha20poly1305 import _Key, seal, unseal
 from chapoly.pure.xchacha20 import inner
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
-    from typing import Final, NoReturn, Self
+    from typing import Final
 
     from chapoly.pure._arguments import Buffer
 
@@ -45,7 +45,7 @@ def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
 
 
 @final
-class XChaCha20Poly1305:
+class XChaCha20Poly1305(_Key):
     """A key for XChaCha20-Poly1305, encryption with authentication (draft-irtf-cfrg-xchacha 2.1).
 
     key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. Any number of threads may
@@ -63,57 +63,24 @@ class XChaCha20Poly1305:
         b'attack at dawn'
     """
 
-    __slots__ = ("_key",)
+    __slots__ = ()
     __module__ = "chapoly"
 
-    KEY_SIZE: Final[int] = 32
-    NONCE_SIZE: Final[int] = 24
-    TAG_SIZE: Final[int] = 16
+    NONCE_SIZE: Final[int] = 24  # type: ignore[misc]
 
-    _key: bytes
-
-    def __new__(cls, key: Buffer) -> Self:  # noqa: D102
-        self = object.__new__(cls)
-        self._key = key_of(key)
-        return self
-
-    @staticmethod
-    def generate_key() -> bytes:
-        """A new key, 32 bytes from os.urandom."""
-        from os import urandom
-
-        return urandom(32)
+    def _for_chacha20(self, nonce: Buffer) -> tuple[bytes, bytes]:
+        return inner(self._key, nonce_of(nonce, 24), 20)
 
     @staticmethod
     def generate_nonce() -> bytes:
-        """A new nonce, 24 bytes from os.urandom."""
+        """A new nonce.
+
+        It is 24 bytes from os.urandom.
+
+            >>> from chapoly import XChaCha20Poly1305
+            >>> len(XChaCha20Poly1305.generate_nonce())
+            24
+        """
         from os import urandom
 
         return urandom(24)
-
-    def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Encrypts and authenticates data, and authenticates associated_data with it.
-
-        nonce is 24 bytes, never used with this key before. data is at most 274,877,906,880 bytes. Returns the
-        ciphertext followed by its tag, 16 bytes more than data. decrypt needs the same associated_data; None
-        is the same as b"".
-        Nothing that was passed in may change during the call.
-        Raises InvalidNonce, and CounterOverflow for too much data.
-        """
-        return encrypt(self._key, nonce, data, associated_data)
-
-    def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
-        """Verifies what encrypt returned, and only then decrypts it.
-
-        nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less
-        than data.
-        Nothing that was passed in may change during the call.
-        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and
-        CounterOverflow for more data than encrypt can return.
-        """
-        return decrypt(self._key, nonce, data, associated_data)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
-
-    __getstate__ = __reduce__

@@ -16,7 +16,10 @@
 #include <arm_neon.h>
 #include <string.h>
 
+#include "../bytes.h"
+
 chapoly_chacha_xor_fn chapoly_chacha_xor_neon, chapoly_chacha_xor_portable;
+chapoly_chacha_pass_fn chapoly_chacha_pass_neon, chapoly_chacha_pass_portable;
 
 /* Before register allocation gcc moves instructions apart for speed, which costs more in spills here than it gains. */
 #ifndef __clang__
@@ -194,6 +197,18 @@ NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
     blocks(dst, src, state, rounds, 1, false);
 }
 
+static const uint8_t zeros[10 * BLOCK];
+
+size_t chapoly_chacha_pass_neon(uint8_t *keystream, const uint32_t state[16], size_t blocks)
+{
+    const size_t size = blocks > 6 ? 10 : blocks > 4 ? 6 : 4;
+
+    if (blocks == 1)
+        return chapoly_chacha_pass_portable(keystream, state, 1);
+    (size == 10 ? blocks10 : size == 6 ? blocks6 : blocks4)(keystream, zeros, state, 20);
+    return size;
+}
+
 void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
 {
     uint32_t at[16];
@@ -202,26 +217,27 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
     for (; len >= 10 * BLOCK; len -= 10 * BLOCK, dst += 10 * BLOCK, src += 10 * BLOCK, at[12] += 10)
         blocks10(dst, src, at, rounds);
 
-    /* At most two blocks are done sooner without vectors; the others by the narrowest of the three that holds them. */
+    /*
+     * One or two blocks go without vectors, more to the narrowest of the three that holds them. By the models of
+     * bench/neon_counts.json a vector pass of up to four blocks takes 772 cycles on Neoverse N1, 627 on V2; one scalar
+     * block 435 and 290, two 788 and 521. So one block is sooner on both, two on V2 alone and as soon on N1. (The model
+     * called apple-m1, an older core's with a slow rotate, would have both in vectors: 731 against 1058 and 2068.)
+     */
     if (len <= 2 * BLOCK) {
         chapoly_chacha_xor_portable(dst, src, len, at, rounds);
     } else {
         const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : 4) * BLOCK;
         _Alignas(BLOCK) uint8_t buffer[10 * BLOCK];
         const bool partial = len < size;
-        uint8_t *const out = partial ? buffer : dst;
 
-        if (partial)
-            src = memcpy(buffer, src, len);
-        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : blocks4)(out, src, at, rounds);
+        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : blocks4)(
+            partial ? buffer : dst, partial ? zeros : src, at, rounds);
         if (partial) {
-            memcpy(dst, buffer, len);
+            chapoly_xor(dst, src, buffer, len);
             chapoly_wipe(buffer, size);
         }
     }
     chapoly_wipe(at, sizeof at);
 }
 
-#else
-typedef int chapoly_chacha20_neon_left_out; /* a file of C must declare something */
 #endif

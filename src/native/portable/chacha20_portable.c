@@ -1,11 +1,15 @@
 /*
  * ChaCha in portable C11, one block at a time: RFC 8439 2.1-2.4, for any byte order.
  */
+#include <string.h>
+
 #include "../bytes.h"
 #include "../kernel.h"
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_portable;
 chapoly_hchacha_fn chapoly_hchacha_portable;
+chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable;
+chapoly_chacha_pass_fn chapoly_chacha_pass_portable;
 
 static inline uint32_t rotate_left(uint32_t x, unsigned n)
 {
@@ -63,6 +67,28 @@ void chapoly_chacha_xor_portable(uint8_t *dst, const uint8_t *src, size_t len, c
         }
     }
     chapoly_wipe(x, sizeof x);
+}
+
+/* One after the other. */
+void chapoly_chacha_lanes_portable(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
+                                   size_t count)
+{
+    uint32_t state[16];
+
+    memset(keystream, 0, 64 * count);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(state, states[i], sizeof state);
+        state[12] = counters[i];
+        chapoly_chacha_xor_portable(keystream + 64 * i, keystream + 64 * i, 64, state, 20);
+    }
+    chapoly_wipe(state, sizeof state);
+}
+
+size_t chapoly_chacha_pass_portable(uint8_t *keystream, const uint32_t state[16], size_t blocks)
+{
+    memset(keystream, 0, 64 * blocks);
+    chapoly_chacha_xor_portable(keystream, keystream, 64 * blocks, state, 20);
+    return blocks;
 }
 
 /* draft-irtf-cfrg-xchacha 2.2. */

@@ -67,15 +67,16 @@ void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const 
                                       uint64_t top)
 {
     uint32_t a[5], m[5], k[5];
+    uint64_t words[3] = {r[0], r[1], 0};
 
     chapoly_split(a, h); /* a0..a3 < 2^26; a4 < 2^26 + 2^24, since h[2] <= 4 */
-    chapoly_split(k, (const uint64_t[3]){r[0], r[1], 0}); /* clamped: k0..k3 < 2^26, k4 < 2^20 */
+    chapoly_split(k, words); /* clamped: k0..k3 < 2^26, k4 < 2^20 */
     const uint64_t r0 = k[0], r1 = k[1], r2 = k[2], r3 = k[3], r4 = k[4];
     const uint64_t s1 = 5 * r1, s2 = 5 * r2, s3 = 5 * r3, s4 = 5 * r4; /* s1..s3 < 5 * 2^26, s4 < 5 * 2^20 */
 
     for (; blocks > 0; blocks--, message += 16) {
-        const uint64_t block[3] = {chapoly_load64(message), chapoly_load64(message + 8), top};
-        chapoly_split(m, block); /* m0..m3 < 2^26, m4 < 2^25 */
+        words[0] = chapoly_load64(message), words[1] = chapoly_load64(message + 8), words[2] = top;
+        chapoly_split(m, words); /* m0..m3 < 2^26, m4 < 2^25 */
         /* a0, a2..a4 < 2^27; a1 < 2^27 + 2^9 + 1 */
         for (int i = 0; i < 5; i++)
             a[i] += m[i];
@@ -104,6 +105,7 @@ void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const 
     chapoly_wipe(a, sizeof a);
     chapoly_wipe(m, sizeof m);
     chapoly_wipe(k, sizeof k);
+    chapoly_wipe(words, sizeof words);
 }
 
 #endif

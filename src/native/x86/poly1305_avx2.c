@@ -5,7 +5,7 @@
  * and is multiplied by R = r^4 per block; at the end the lanes are joined as (((h0 r + h1) r + h2) r + h3) r. Sixteen
  * blocks (four per lane) are taken at a time with one carry for all of them:
  *     h = h R^4 + m0 R^3 + m1 R^2 + m2 R + m3.
- * The powers, the first few blocks and the end are done by the portable function.
+ * The powers, the first few blocks and the end are done in general registers.
  */
 #include "../kernel.h"
 
@@ -16,7 +16,7 @@
 #include "../bytes.h"
 #include "../limbs26.h"
 
-chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_portable;
+chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_sse2;
 
 /* gcc's scheduler moves instructions apart before registers are allocated, which costs spills. */
 #ifndef __clang__
@@ -37,7 +37,7 @@ enum {
  * and clang 19.1.
  */
 #ifndef CROSSOVER
-#define CROSSOVER 80
+#define CROSSOVER 88
 #endif
 
 /* The factors of MULTIPLY below, each in all four lanes: f[i] is limb i, f[4 + i] five times limb i. */
@@ -54,7 +54,7 @@ static AVX2 void raise(power powers[STEPS], const uint64_t r[2])
 
     for (int k = 0; k < STEPS; k++) {
         /* (h + 0) * r, four times, or three for the first */
-        chapoly_poly1305_blocks_portable(h, r, zeros, k == 0 ? LANES - 1 : LANES, 0);
+        chapoly_poly1305_blocks_sse2(h, r, zeros, k == 0 ? LANES - 1 : LANES, 0);
         chapoly_split(limb, h);
         for (int i = 0; i < 5; i++)
             _mm256_store_si256(&powers[k].f[i], _mm256_set1_epi64x(limb[i]));
@@ -84,6 +84,8 @@ INLINE void multiply_add(__m256i d[5], const __m256i x[5], const power *p)
 #pragma GCC unroll 5
         for (int n = 0; n < 5; n++)
             d[n] = _mm256_add_epi64(d[n], _mm256_mul_epu32(x[i], p->f[n >= i ? n - i : 9 + n - i]));
+        /* Sums now, and factors from memory: gcc would make all products first, and spill them. */
+        __asm__("" : "+r"(p), "+x"(d[0]), "+x"(d[1]), "+x"(d[2]), "+x"(d[3]), "+x"(d[4]));
     }
 }
 
@@ -137,14 +139,14 @@ AVX2 void chapoly_poly1305_blocks_avx2(uint64_t h[3], const uint64_t r[2], const
     __m256i a[5];
 
     if (blocks < CROSSOVER || top == 0) {
-        chapoly_poly1305_blocks_portable(h, r, message, blocks, top);
+        chapoly_poly1305_blocks_sse2(h, r, message, blocks, top);
         return;
     }
     raise(powers, r);
 
     /* First what does not fill a group; then one block for each lane to start with, h with the first. */
     const size_t first = (blocks - LANES) % GROUP;
-    chapoly_poly1305_blocks_portable(h, r, message, first, 1);
+    chapoly_poly1305_blocks_sse2(h, r, message, first, 1);
     message += 16 * first;
     load_blocks(a, message);
     message += 16 * LANES;
@@ -174,7 +176,7 @@ AVX2 void chapoly_poly1305_blocks_avx2(uint64_t h[3], const uint64_t r[2], const
         for (int i = 0; i < 5; i++)
             limb[i] = (uint32_t)lanes[i][lane_of[j]];
         chapoly_add_limbs(h, limb);
-        chapoly_poly1305_blocks_portable(h, r, zeros, 1, 0);
+        chapoly_poly1305_blocks_sse2(h, r, zeros, 1, 0);
     }
     chapoly_wipe(powers, sizeof powers);
     chapoly_wipe(lanes, sizeof lanes);
