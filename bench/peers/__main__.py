@@ -87,8 +87,9 @@ def main(
         facts = measured(kernel, quick, parts or PARTS, operations, sizes, ours)
 
     text = report.markdown(facts)
-    if STDERR.is_terminal:
-        Console(width=max(160, STDERR.width)).print(Markdown(text))
+    stdout = Console()
+    if stdout.is_terminal:
+        stdout.print(Markdown(text))
     else:
         print(text)
     if output is not None:
@@ -119,11 +120,13 @@ def measured(
         facts["imports"] = rows(imports.measure(kernel, 3 if quick else 12))
     if "mallocs" in parts:
         facts["mallocs"] = rows(mallocs.count(kernel))
-    if "threads" in parts and len(cores) > 1:
-        facts["threads"] = rows(threads.measure(ours, theirs, 5 if quick else 20))
+    if "threads" in parts:
+        found = threads.measure(ours, theirs, 5 if quick else 20) if len(cores) > 1 else ()
+        facts["threads"] = rows(found)
     os.sched_setaffinity(0, {max(cores)})
-    if "lengths" in parts and kernel != "pure":
-        curves = length_curves(chapoly.kernels()[:-1] if fastest else [kernel], theirs, 9 if quick else 41)
+    if "lengths" in parts:
+        native = [name for name in chapoly.kernels() if name != "pure" and (fastest or name == kernel)]
+        curves = length_curves(native, theirs, 9 if quick else 41)
         facts["lengths"] = {label: [round(1e9 * each, 1) for each in curves[label]] for label in curves}
         facts["violations"] = {label: lengths.violations(curves[label])._asdict() for label in curves}
     if "speed" in parts:

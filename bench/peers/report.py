@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from lengths import DEARER, STEP, STEP_SHARE
-from libraries import OPERATIONS, SAME, Way
+from libraries import LIBRARIES, OPERATIONS, SAME, Way
 from timing import LONGEST
 
 from chapoly._bench import STYLES, Panels, draw, in_bytes, in_time
@@ -127,7 +127,8 @@ def speed(facts: dict[str, Any]) -> str:
         for name in libraries:
             way = operation.theirs.get(name, SAME)
             text += f"- {name}: {source(operation.ours if way is SAME else way)}\n"
-    return text
+    text += "\nThe names in these are those of chapoly, `AD` (13 bytes), `KEY`, and\n\n"
+    return text + "".join(f"- {name}: `{library.imports}`\n" for name, library in LIBRARIES.items())
 
 
 def cell(result: dict[str, Any] | None) -> str:
@@ -153,6 +154,8 @@ def length_curve(facts: dict[str, Any]) -> str:
         f"A byte more may cost {STEP * 1e9:.0f} ns or {STEP_SHARE:.0%} more, whichever is larger; no length "
         f"more than {DEARER} times what a longer one does. Medians.\n\n![time by length](lengths.svg)\n\n"
     )
+    if facts["kernel"] == "pure":
+        text += "chapoly's pure kernel is too slow to be measured at every length.\n\n"
     for label, found in facts["violations"].items():
         steps = [f"{length} B (+{rise * 1e9:.0f} ns, {share:.0%})" for length, rise, share in found["steps"]]
         dearer = [f"{first} to {last} B ({factor:.2f})" for first, last, factor in found["dearer"]]
@@ -207,8 +210,10 @@ def two_threads(facts: dict[str, Any]) -> str:
         )
         for t in facts["threads"]
     ]
-    text = "## Two threads\n\nGB/s in the best of several tries, on two cores that others use too.\n\n"
-    return text + table(("", "", "one thread", "two threads", "ratio"), body)
+    text = "## Two threads\n\nGB/s in the best of several tries"
+    if not body:
+        return f"{text}: not measured, as this process may use only one core.\n"
+    return f"{text}.\n\n{table(('', '', 'one thread', 'two threads', 'ratio'), body)}"
 
 
 # ---- Files. ----

@@ -1,6 +1,5 @@
 """How much more two threads do than one: whoever holds the GIL while it works, nothing."""
 
-import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -48,8 +47,3 @@ def measure(ours: dict[str, Names], theirs: dict[str, Names], tries: int) -> Ite
                             best[i] = min(best[i], time.perf_counter() - start)
                 done = len(rows) * size
                 yield Threads(operation.name, size, first.library, done / best[0], 2 * done / best[1])
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0))
