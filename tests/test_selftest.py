@@ -190,7 +190,7 @@ CHACHA = [
     (25, 2**32),
 ]
 POLY1305 = [(0, 240), (241, 319), (320, 1279), (1280, 2**38)]
-AEAD = {"short": (16, 448), "middle": (465, 8192), "long": (8193 + 16, 2**38)}
+AEAD = {"short": (16, 448), "middle": (1024 + 16 + 1, 8192), "long": (8192 + 15 * 64 + 16 + 1, 2**38)}
 
 # One fault for each code path that the self-test promises to reach.
 FAULTS: dict[str, dict[str, Any]] = {
@@ -209,8 +209,8 @@ for length, limits in AEAD.items():
     FAULTS |= {
         f"encrypt {length}": twisted("chacha20poly1305_encrypt", size(*limits)),
         f"decrypt {length}": twisted("chacha20poly1305_decrypt", size(*limits)),
-        f"forged {length}": forgiving(size(*limits)),
     }
+FAULTS |= {f"forged {length}": forgiving(size(*AEAD[length])) for length in ("short", "middle")}
 
 
 class FakeNative:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _KEY = bytes(range(32))
 _NONCE = bytes(range(12))
-_DATA = bytes(range(251)) * 34  # of its blocks no two are the same
+_DATA = bytes(range(251)) * 38  # of its blocks no two are the same
 
 _AEAD_KEY = bytes(range(0x80, 0xA0))
 _AEAD_NONCE = bytes.fromhex("070000004041424344454647")
@@ -41,11 +41,11 @@ _CIPHER = [
 _MAC = (16, 20, 39, 87)
 
 # Bytes of data, of associated data before it, and the tag. Kernels may encrypt short data in one pass with
-# the one-time key, and long data by strips of 8 KiB.
+# the one-time key, and long data by strips: of 8 KiB, after at most 15 blocks that the first pass left over.
 _AEAD = [
     (440, 20, "24edd691b451f90273eff42672c4d6c1"),
     (1300, 300, "04bafec1a8cfac6178ed0f12b398ba54"),
-    (8300, 5, "a616e4a0e0745de246d8a996f78c2b51"),
+    (9300, 5, "62a4d445fd4deafb862e89cbbc50f567"),
 ]
 
 
@@ -110,13 +110,17 @@ def _aead(
     """Whether a message, the arguments of encrypt, gets this tag, is decrypted, and refused with another."""
     key, nonce, data, associated_data = message
     sealed = chapoly.chacha20poly1305_encrypt(*message)
-    forged = bytearray(sealed)
-    forged[-1] ^= 128
-    return {
+    answers = {
         f"encrypt{which}": sealed[-16:].hex() == tag,
         f"decrypt{which}": _decrypt(chapoly, key, nonce, sealed, associated_data) == data,
-        f"refuse a forged tag{which}": _decrypt(chapoly, key, nonce, forged, associated_data) is None,
     }
+    if len(data) < 2048:  # longer data is refused by the same code, and would take long
+        forged = bytearray(sealed)
+        forged[-1] ^= 128
+        answers[f"refuse a forged tag{which}"] = (
+            _decrypt(chapoly, key, nonce, forged, associated_data) is None
+        )
+    return answers
 
 
 def _decrypt(chapoly: "ModuleType", *arguments: bytes | bytearray) -> bytes | None:
