@@ -22,7 +22,8 @@ typedef union { uint8_t b[16]; uint32_t d[4]; uint64_t q[2]; } __m128i;
 typedef union { uint8_t b[32]; uint32_t d[8]; uint64_t q[4]; } __m256i;
 typedef union { uint8_t b[64]; uint32_t d[16]; uint64_t q[8]; } __m512i;
 
-#define FUNCTION static inline __attribute__((unused))
+/* Never inlined, for then the unrolled kernels would take a compiler minutes, with sanitizers. */
+#define FUNCTION static __attribute__((noinline, unused))
 
 /* A function of two vectors, of which element `i` of size `e` is an expression. */
 #define ELEMENTS2(bits, name, e, expression)                                                                         \
