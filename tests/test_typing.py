@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import DOCS, blocks
 
 import chapoly
 
@@ -26,13 +27,13 @@ def mypy(tmp_path: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
-def checked(tmp_path: Path, sample: str) -> str:
+def checked(tmp_path: Path, file: Path) -> str:
     shown = ["--strict", "--no-error-summary", "--hide-error-context", "--no-pretty", "--config-file="]
-    return mypy(tmp_path, "mypy", *shown, str(SAMPLES / sample))
+    return mypy(tmp_path, "mypy", *shown, str(file))
 
 
 def test_right_use_is_accepted(tmp_path: Path) -> None:
-    assert checked(tmp_path, "accepted.py") == ""
+    assert checked(tmp_path, SAMPLES / "accepted.py") == ""
 
 
 def test_each_wrong_call_is_rejected(tmp_path: Path) -> None:
@@ -41,9 +42,16 @@ def test_each_wrong_call_is_rejected(tmp_path: Path) -> None:
         i: found[1] for i, line in enumerate(lines, 1) if (found := re.search(r"  # ([a-z-]+)$", line))
     }
     errors = re.findall(
-        r"^.*rejected\.py:(\d+): error: .*\[([a-z-]+)\]$", checked(tmp_path, "rejected.py"), re.M
+        r"^.*rejected\.py:(\d+): error: .*\[([a-z-]+)\]$", checked(tmp_path, SAMPLES / "rejected.py"), re.M
     )
     assert {int(line): code for line, code in errors} == expected
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "recipes").glob("[!i]*.md")), ids=lambda page: page.stem)
+def test_recipes_of_the_documentation_are_accepted(tmp_path: Path, page: Path) -> None:
+    recipe = tmp_path / "recipe.py"
+    recipe.write_text("\n\n".join(b.code for b in blocks(page) if ">>> " not in b.code), encoding="utf-8")
+    assert checked(tmp_path, recipe) == ""
 
 
 @pytest.mark.skipif(chapoly._backend.native is None, reason="this installation has no native module")
