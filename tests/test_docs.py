@@ -1,0 +1,59 @@
+"""The pages of the documentation: their examples run, and no public name is missing."""
+
+import importlib
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pages import DOCS, blocks, exists, session
+
+# tests/migrating runs the examples that need other libraries, and a command writes benchmarks.
+ELSEWHERE = {"migrating", "benchmarks"}
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in ELSEWHERE]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(DOCS))
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name)
+def test_examples(api: ModuleType, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
+    session(page, api)
+
+
+def test_guide_and_recipes_have_examples() -> None:
+    lacking = [
+        name(page)
+        for page in PAGES
+        if page.parent.name in ("guide", "recipes") and page.stem != "index" and not blocks(page)
+    ]
+    assert lacking == []
+
+
+def test_no_block_of_python_escapes() -> None:
+    """Every block marked as Python is run: none is indented, or has another mark that only looks like it."""
+    for page in DOCS.rglob("*.md"):
+        fences = re.findall(r"^.*```+ *\{?(?:code-block\} *)?py.*$", page.read_text(encoding="utf-8"), re.M)
+        assert fences == ["```python"] * len(blocks(page)), name(page)
+
+
+def test_nothing_that_exists_is_marked_as_missing(api: ModuleType) -> None:
+    marks = {block.needs for page in DOCS.rglob("*.md") for block in blocks(page) if block.needs}
+    assert [mark for mark in marks if exists(api, mark)] == []
+
+
+def test_every_public_name_has_its_entry(api: ModuleType) -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "api").glob("*.md")))
+    said = re.findall(r"^\.\. auto(\w+):: (\S+)\n((?:   :\S+:.*\n)*)", text, re.M)
+    entries = [entry for _, entry, _ in said]
+    assert sorted(entries) == sorted(set(entries))
+    for kind, entry, options in said:
+        if kind == "module":  # stands for all that is in its __all__
+            assert ":members:" in options, entry
+            entries += [f"{entry}.{public}" for public in importlib.import_module(entry).__all__]
+        elif kind == "class":
+            assert ":members:" in options, entry
+            assert ":undoc-members:" in options, entry  # its constants, too
+    assert set(entries) >= {f"chapoly.{public}" for public in api.__all__} | {"chapoly.testing.use_kernel"}
