@@ -8,6 +8,7 @@
 #   make big          messages over 4 GiB; takes 6 GiB of memory and a few minutes
 #   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make bench-peers  chapoly beside the other libraries, written to docs/benchmarks; PEERS=--quick, PEERS=--help
+#   make docs         the documentation, in build/docs, and its examples beside other libraries
 #   make clean        remove .venv and build
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-c test-builds big dev lint sanitize bench-peers clean prerequisites
+.PHONY: demo test test-c test-builds big dev lint sanitize bench-peers docs clean prerequisites
 
 demo: .venv/installed
 	$(pip) install --group demo
@@ -65,6 +66,13 @@ bench-peers: prerequisites
 	[ -n "$(WHEEL)" ] || $(pip) wheel --no-build-isolation --no-deps --wheel-dir $(abi3) . \
 		-Csetup-args=-Dnative=enabled -Csetup-args=-Dpython.allow_limited_api=true
 	build/peers/bin/python bench/peers --wheel $(or $(WHEEL),$(abi3)/*.whl) $(PEERS)
+
+# Built without the network; any warning is an error.
+docs: .venv/installed
+	$(pip) install --group docs
+	$(python) -m pytest -q tests/migrating
+	$(python) -m sphinx --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
+	@echo build/docs/index.html
 
 clean:
 	rm -rf .venv build

@@ -7,6 +7,8 @@ from typing import Any
 # Both implementations have the same docstrings. pure is in every installation, and its signatures have types.
 os.environ["CHAPOLY_KERNEL"] = "pure"
 
+from sphinx.pycode import ModuleAnalyzer
+
 import chapoly
 
 project = "chapoly"
@@ -18,6 +20,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
+smartquotes = False  # b"" is code wherever it stands
 default_role = "literal"  # docstrings have one backtick on each side
 pygments_style, pygments_dark_style = "friendly", "monokai"
 
@@ -47,6 +50,19 @@ def paragraphs(*event: Any) -> None:
     lines[:] = text
 
 
+def order_members() -> None:
+    """Tells autodoc the order of the source: it looks in the file of the module, and the types are elsewhere."""
+    order = ModuleAnalyzer.for_module("chapoly")
+    order.analyze()
+    for name, kind in vars(chapoly).items():
+        if isinstance(kind, type):
+            members = sorted(
+                vars(kind).items(), key=lambda member: callable(member[1])
+            )  # constants come first
+            order.tagorder |= {f"{name}.{member}": i for i, (member, _) in enumerate(members)}
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    order_members()
     app.connect("autodoc-process-docstring", paragraphs)

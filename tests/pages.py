@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 DOCS = Path(__file__).parents[1] / "docs"
-BLOCK = re.compile(r"(?:^% needs (.*)\n)?^```python\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"(?:^% needs ([^\n]*)\n)?^```python\n(.*?)^```$", re.M | re.S)
 
 
 class Block(NamedTuple):
