@@ -51,7 +51,7 @@ def paragraphs(*event: Any) -> None:
 
 
 def order_members() -> None:
-    """Tells autodoc the order of the source: it looks in the file of the module, and the types are elsewhere."""
+    """Tells autodoc the order of the source; it would look in the module's own file, where no type is."""
     order = ModuleAnalyzer.for_module("chapoly")
     order.analyze()
     for name, kind in vars(chapoly).items():
