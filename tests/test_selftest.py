@@ -161,19 +161,44 @@ def size(least: int, most: int) -> Callable[..., bool]:
     return lambda *args: least <= len(args[2 if len(args) > 2 else 1]) <= most
 
 
-def forgiving(condition: Callable[..., bool]) -> dict[str, Any]:
-    """A decrypt that takes every tag for right where its arguments fulfil the condition."""
+def decrypting(least: int, most: int, fault: Callable[..., Any]) -> dict[str, Any]:
+    """The type with a decrypt_into that has this fault where there are so many bytes of data and tag."""
 
-    def decrypt(key: bytes, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        if condition(key, nonce, data, associated_data):
-            return pure.chacha20_cipher(key, 1, nonce, data[:-16])
-        return pure.chacha20poly1305_decrypt(key, nonce, data, associated_data)
+    class ChaCha20Poly1305:
+        def __init__(self, key: bytes) -> None:
+            self.right = pure.ChaCha20Poly1305(key)
 
-    return {"chacha20poly1305_decrypt": decrypt}
+        def decrypt_into(self, nonce: bytes, data: bytes, associated_data: bytes, buf: bytearray) -> int:
+            decrypt = fault if least <= len(data) <= most else type(self.right).decrypt_into
+            return decrypt(self.right, nonce, data, associated_data, buf)
+
+    return {"ChaCha20Poly1305": ChaCha20Poly1305}
 
 
-def refuse(*_args: Any) -> bytes:
+def wrong_bit(right: Any, nonce: bytes, data: bytes, associated_data: bytes, buf: bytearray) -> int:
+    size = right.decrypt_into(nonce, data, associated_data, buf)
+    buf[-1] ^= 1
+    return size
+
+
+def refuses_all(_right: Any, _nonce: bytes, _data: bytes, _associated_data: bytes, buf: bytearray) -> int:
+    buf[:] = bytes(len(buf))
     raise chapoly.InvalidTag
+
+
+def forgives(right: Any, nonce: bytes, data: bytes, associated_data: bytes, buf: bytearray) -> int:
+    try:
+        return right.decrypt_into(nonce, data, associated_data, buf)
+    except chapoly.InvalidTag:
+        return len(buf)
+
+
+def leaves_a_byte(right: Any, nonce: bytes, data: bytes, associated_data: bytes, buf: bytearray) -> int:
+    try:
+        return right.decrypt_into(nonce, data, associated_data, buf)
+    except chapoly.InvalidTag:
+        buf[-1] = 1
+        raise
 
 
 # The numbers of blocks for which one kernel or another has code of its own, and bytes of messages likewise.
@@ -197,7 +222,6 @@ FAULTS: dict[str, dict[str, Any]] = {
     "block": twisted("chacha20_block", always),
     "hchacha20": twisted("chacha20_hchacha20", always),
     "24-byte nonce": twisted("xchacha20poly1305_encrypt", always),
-    "decrypt refuses": {"chacha20poly1305_decrypt": refuse},
 }
 FAULTS |= {f"{n} rounds": twisted("chacha20_cipher", blocks(1, 1, n)) for n in (8, 12)}
 FAULTS |= {f"{n} rounds, wide": twisted("chacha20_cipher", blocks(33, 99, n)) for n in (8, 12, 20)}
@@ -206,11 +230,10 @@ FAULTS |= {
 }
 FAULTS |= {f"mac {least}-{most}": twisted("poly1305_mac", size(least, most)) for least, most in POLY1305}
 for length, limits in AEAD.items():
-    FAULTS |= {
-        f"encrypt {length}": twisted("chacha20poly1305_encrypt", size(*limits)),
-        f"decrypt {length}": twisted("chacha20poly1305_decrypt", size(*limits)),
-    }
-FAULTS |= {f"forged {length}": forgiving(size(*AEAD[length])) for length in ("short", "middle")}
+    FAULTS[f"encrypt {length}"] = twisted("chacha20poly1305_encrypt", size(*limits))
+    for fault in (wrong_bit, refuses_all, forgives, leaves_a_byte):
+        if length != "long" or fault in (wrong_bit, refuses_all):
+            FAULTS[f"decrypt {length}, {fault.__name__}"] = decrypting(*limits, fault)
 
 
 class FakeNative:
@@ -257,7 +280,7 @@ def test_no_right_kernel_is_an_import_error_and_pure_no_answer() -> None:
 
 @pytest.mark.parametrize("kernel", ["fast", "slow", "portable"])
 def test_a_forced_wrong_kernel_is_an_import_error(kernel: str) -> None:
-    native = FakeNative([kernel], FAULTS["decrypt short"])
+    native = FakeNative([kernel], FAULTS["decrypt short, wrong_bit"])
     with pytest.raises(ImportError, match=f"^chapoly's kernel {kernel} gives wrong answers "):
         _backend.choose(native, kernel, False)
     for other in {"fast", "slow", "portable"} - {kernel}:
