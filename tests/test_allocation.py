@@ -45,6 +45,21 @@ def measure(call: Callable[[], Any]) -> tuple[int, int, Any]:
     return now - before, peak - before, result
 
 
+def leaves_nothing(call: Callable[[], Any]) -> bool:
+    """Whether 200 calls keep less than a byte each; nothing that is kept is so small.
+
+    Another thread, as pytest-xdist has one, may allocate meanwhile: what calls keep, they keep every time.
+    """
+    for _ in range(5):
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(200):
+            call()
+        gc.collect()
+        if tracemalloc.get_traced_memory()[0] - before < 200:
+            return True
+    return False
+
+
 def nothing() -> None:
     return None
 
@@ -221,11 +236,7 @@ def test_refused_calls_leave_nothing_behind(native_api: ModuleType, name: str) -
         refused()
     counted = [value for value in good.values() if isinstance(value, (bytes, bytearray))]
     references = [sys.getrefcount(value) for value in counted]
-    before = tracemalloc.get_traced_memory()[0]
-    for _ in range(200):
-        refused()
-    grown = tracemalloc.get_traced_memory()[0] - before
-    assert grown < 200  # less than a byte a round: nothing that is kept is so small
+    assert leaves_nothing(refused)
     assert [sys.getrefcount(value) for value in counted] == references
 
 
@@ -255,11 +266,7 @@ def test_objects_are_freed(native_api: ModuleType) -> None:
     gc.collect()
     kinds = [getattr(native_api, name) for name in TYPES]
     references = [sys.getrefcount(kind) for kind in kinds]
-    before = tracemalloc.get_traced_memory()[0]
-    for _ in range(200):
-        use()
-    gc.collect()
-    assert tracemalloc.get_traced_memory()[0] - before < 200
+    assert leaves_nothing(use)
     assert [sys.getrefcount(kind) for kind in kinds] == references  # heap types are counted by their objects
 
 
