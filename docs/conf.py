@@ -18,7 +18,7 @@ version = release = chapoly.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 smartquotes = False  # b"" is code wherever it stands
 default_role = "literal"  # docstrings have one backtick on each side

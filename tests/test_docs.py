@@ -49,7 +49,7 @@ def test_nothing_that_exists_is_marked_as_missing(api: ModuleType) -> None:
 def test_every_public_name_has_its_entry(api: ModuleType) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "api").glob("*.md")))
     said: list[str] = []
-    for kind, entry, options in re.findall(r"^\.\. auto(\w+):: (\S+)\n((?:   :.*\n)*)", text, re.M):
+    for kind, entry, options in re.findall(r"^\.\. (?:auto|py:)(\w+):: (\S+)\n((?:   :.*\n)*)", text, re.M):
         if kind == "module" and ":members:" in options:  # all that is in its __all__
             said += [f"{entry}.{public}" for public in importlib.import_module(entry).__all__]
         elif kind != "module":
