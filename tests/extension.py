@@ -21,23 +21,22 @@ class Machine(NamedTuple):
 
     returns_0: bytes
     does_nothing: bytes
-    arithmetic: str  # additions, xors, rotations and multiplications of which no address or length is made
+    computes: str  # shifts, rotations and multiplications of the ciphers, of which no address or length is made
     jump: str  # and its target
     objdump: str
 
 
-# A pxor of a register with itself makes zeros.
 X86 = Machine(
     b"\x31\xc0\xc3",
     b"\x90",
-    r"v?p(add|xor|mul|madd|rol|ror|shld|shrd|ternlog)\w* +(?! |(%\w+),\2\b)|(rol|ror|adcx?|adox|mulx)[lq]? ",
+    r"v?p(s[lr]ld|rol|ror|muludq|madd52)\w* |(rol|ror|adcx?|adox|mulx)[lq]? ",
     r"j\w+\s+(\w+) ",
     "x86_64-linux-gnu-objdump",
 )
 ARM64 = Machine(
     bytes.fromhex("000080d2c0035fd6"),
     bytes.fromhex("1f2003d5"),
-    r"(add|eor|eor3|xar|shl|sri|rev32|tbl|umull2?|umlal2?|usra)\s+v|(eor|ror|extr|adcs?)\s+[wx]",
+    r"(shl|sri|xar|rev32|umull2?|umlal2?)\s+v|(ror|extr|adcs?)\s+[wx]|eor\s+w.*ror",
     r"(?:b|b\.\w+|cbn?z|tbn?z)\s+(?:.*\s)?(\w+) <",
     "aarch64-linux-gnu-objdump",
 )
@@ -96,7 +95,7 @@ class Extension:
         return own
 
     def stretches(self, kernel: str) -> list[list[Code]]:
-        """The kernel's arithmetic instructions, in stretches that jumps and their targets bound."""
+        """The kernel's computing instructions, in stretches that jumps and their targets bound."""
         objdump = shutil.which(self.machine.objdump) or shutil.which("objdump")
         if objdump is None:
             pytest.skip("objdump, which knows where instructions begin, is not installed")
@@ -120,10 +119,10 @@ class Extension:
             for address, following in pairwise([*code, end]):
                 if address in bounds:
                     found.append([])
-                if re.match(self.machine.arithmetic, code[address]):
+                if re.match(self.machine.computes, code[address]):
                     text = f"{function.text}: {code[address]}"
                     found[-1].append(Code(text, address - self.shift, following - address))
-        assert any(found), f"no arithmetic of {kernel} among its instructions"
+        assert any(found), f"nothing of {kernel} computes among its instructions"
         return [stretch for stretch in found if stretch]
 
     def breaks(self, *functions: Code) -> None:
