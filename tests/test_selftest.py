@@ -242,8 +242,9 @@ class FakeNative:
     def __init__(self, broken: list[str], fault: dict[str, Any]) -> None:
         self.broken, self.fault, self.current = broken, fault, ""
 
-    def kernels(self) -> tuple[tuple[str, str | None], ...]:
-        return (("wide", "the CPU has no such registers"), ("fast", None), ("slow", None), ("portable", None))
+    def kernels(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        usable = [(name, None, None) for name in ("fast", "slow", "portable")]
+        return (("wide", "the CPU has no such registers", None), *usable)
 
     def use(self, name: str) -> None:
         self.current = name
