@@ -26,10 +26,11 @@ class Machine(NamedTuple):
     objdump: str
 
 
+# What adc adds to 0 is a carry that may come once in 2^64 additions.
 X86 = Machine(
     b"\x31\xc0\xc3",
     b"\x90",
-    r"v?p(s[lr]ld|rol|ror|muludq|madd52)\w* |(rol|ror|adcx?|adox|mulx)[lq]? ",
+    r"v?p(s[lr]ld|rol|ror|muludq|madd52)\w* |(rol|ror|adcx?|adox|mulx)[lq]? +(?!\$0x0,)",
     r"j\w+\s+(\w+) ",
     "x86_64-linux-gnu-objdump",
 )
