@@ -21,7 +21,7 @@ class Machine(NamedTuple):
 
     returns_0: bytes
     does_nothing: bytes
-    computes: str  # shifts, rotations and multiplications of the ciphers, of which no address or length is made
+    computes: str  # shifts, rotations and products of the ciphers, of which no address or length is made
     jump: str  # and its target
     objdump: str
 
@@ -30,7 +30,7 @@ class Machine(NamedTuple):
 X86 = Machine(
     b"\x31\xc0\xc3",
     b"\x90",
-    r"v?p(s[lr]ld|rol|ror|muludq|madd52)\w* |(rol|ror|adcx?|adox|mulx)[lq]? +(?!\$0x0,)",
+    r"v?p(s[lr]ld|rol|ror|muludq|madd52)\w* |(rol|ror|adcx?|adox|mulx)[lq]? +(?! |\$0x0,)",
     r"j\w+\s+(\w+) ",
     "x86_64-linux-gnu-objdump",
 )

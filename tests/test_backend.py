@@ -159,7 +159,9 @@ def test_the_warning_names_the_line_that_imports(
 
 
 def test_the_warning_of_a_wrong_kernel_names_the_line_that_imports(monkeypatch: pytest.MonkeyPatch) -> None:
-    native = SimpleNamespace(kernels=lambda: (("wide", None, None), ("slow", None, None)), use=lambda name: None)
+    native = SimpleNamespace(
+        kernels=lambda: (("wide", None, None), ("slow", None, None)), use=lambda name: None
+    )
     answers = iter([["mac"], []])
     monkeypatch.setattr(chapoly._selftest, "failures", lambda *_, **__: next(answers))
     with pytest.warns(RuntimeWarning, match="kernel wide gives wrong answers") as warned:
