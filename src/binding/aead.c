@@ -243,17 +243,15 @@ static PyObject *unverified_decryptor(message *m, PyObject *const *values) /* no
 
 /* ---- The key types. ---- */
 
-static PyObject *key_new(PyTypeObject *type, PyObject *args, PyObject *keywords, size_t nonce_size)
+static const signature new_signature = {"__new__", {"key"}, 1, 1, 1};
+
+static PyObject *make_key(PyTypeObject *type, PyObject *const *values, size_t nonce_size)
 {
-    static const signature s = {"__new__", {"key"}, 1, 1, 1};
     const module_state *state = PyType_GetModuleState(type);
-    PyObject *values[1];
     key_object *self = NULL;
     buffer key;
 
     NO_BUFFER(key);
-    if (!parse_constructor(&s, type, args, keywords, values))
-        return NULL;
     if (acquire_exactly(&key, values[0], "key", CHAPOLY_KEY_SIZE, state->invalid_key) &&
         (self = (key_object *)PyType_GenericAlloc(type, 0)) != NULL) {
         self->kernel = chapoly_kernel_chosen();
@@ -261,8 +259,18 @@ static PyObject *key_new(PyTypeObject *type, PyObject *args, PyObject *keywords,
         memcpy(self->key, key.bytes, CHAPOLY_KEY_SIZE);
     }
     release(&key);
-    drop_values(&s, values);
     return (PyObject *)self;
+}
+
+static PyObject *key_new(PyTypeObject *type, PyObject *args, PyObject *keywords, size_t nonce_size)
+{
+    PyObject *values[1], *self;
+
+    if (!parse_constructor(&new_signature, type, args, keywords, values))
+        return NULL;
+    self = make_key(type, values, nonce_size);
+    drop_values(&new_signature, values);
+    return self;
 }
 
 static PyObject *chacha20poly1305_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -274,6 +282,29 @@ static PyObject *xchacha20poly1305_new(PyTypeObject *type, PyObject *args, PyObj
 {
     return key_new(type, args, keywords, CHAPOLY_XNONCE_SIZE);
 }
+
+/* The same without a tuple made for the arguments: for protocols with a new key each time. */
+#ifndef Py_LIMITED_API
+static PyObject *key_vectorcall(PyObject *type, PyObject *const *args, size_t count, PyObject *keywords,
+                                size_t nonce_size)
+{
+    PyObject *values[1];
+
+    return parse(&new_signature, (PyTypeObject *)type, args, PyVectorcall_NARGS(count), keywords, values)
+               ? make_key((PyTypeObject *)type, values, nonce_size)
+               : NULL;
+}
+
+PyObject *chacha20poly1305_vectorcall(PyObject *type, PyObject *const *args, size_t count, PyObject *keywords)
+{
+    return key_vectorcall(type, args, count, keywords, CHAPOLY_NONCE_SIZE);
+}
+
+PyObject *xchacha20poly1305_vectorcall(PyObject *type, PyObject *const *args, size_t count, PyObject *keywords)
+{
+    return key_vectorcall(type, args, count, keywords, CHAPOLY_XNONCE_SIZE);
+}
+#endif
 
 static void key_dealloc(PyObject *self)
 {

@@ -277,6 +277,10 @@ typedef struct {
 #define FASTCALL(function) ((PyCFunction)(void (*)(void))(function)), METH_FASTCALL | METH_KEYWORDS
 
 extern public_function chacha20_functions[], poly1305_functions[], aead_functions[]; /* each ends with NULL */
+#ifndef Py_LIMITED_API
+PyObject *chacha20poly1305_vectorcall(PyObject *type, PyObject *const *args, size_t count, PyObject *keywords);
+PyObject *xchacha20poly1305_vectorcall(PyObject *type, PyObject *const *args, size_t count, PyObject *keywords);
+#endif
 extern PyType_Spec tag_spec, chacha20poly1305_spec, xchacha20poly1305_spec, chacha20_spec, xchacha20_spec,
     chacha20_legacy_spec, poly1305_spec, encryptor_spec, unverified_decryptor_spec;
 

@@ -167,6 +167,12 @@ static int add_types(PyObject *module, module_state *state)
         PyObject *type = add_type(module, types[i].spec, base, types[i].constants, CONSTANTS);
         if (type == NULL)
             return -1;
+#ifndef Py_LIMITED_API
+        if (types[i].spec == &chacha20poly1305_spec)
+            ((PyTypeObject *)type)->tp_vectorcall = chacha20poly1305_vectorcall;
+        else if (types[i].spec == &xchacha20poly1305_spec)
+            ((PyTypeObject *)type)->tp_vectorcall = xchacha20poly1305_vectorcall;
+#endif
         if (types[i].kept != NULL)
             *types[i].kept = (PyTypeObject *)type;
         else
