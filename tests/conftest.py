@@ -34,7 +34,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="for emulated machines, where Python is slow: run only the vectors on the pure implementation, "
         "and fewer random examples",
     )
-
     parser.addoption(
         "--one-kernel",
         action="store_true",
@@ -71,7 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
 def runs_on_pure(item: pytest.Item) -> bool:
