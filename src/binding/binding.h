@@ -112,7 +112,8 @@ static inline void release(buffer *b)
 
 /*
  * Under AddressSanitizer the NUL that CPython keeps behind the bytes is out of bounds for us, so that an overrun by
- * one byte is reported although it stays inside the allocation.
+ * one byte is reported although it stays inside the allocation. Only in malloc's memory, where it ends with the object:
+ * CPython's own allocator, which -E and -I bring back, would hand it out again.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -120,10 +121,12 @@ static inline void release(buffer *b)
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/allocator_interface.h>
 #include <sanitizer/asan_interface.h>
-#define GUARD_TERMINATOR(bytes, size) ((size) > 0 ? __asan_poison_memory_region((bytes) + (size), 1) : (void)0)
+#define GUARD_TERMINATOR(object, bytes, size)                                                                        \
+    ((size) > 0 && __sanitizer_get_ownership(object) ? __asan_poison_memory_region((bytes) + (size), 1) : (void)0)
 #else
-#define GUARD_TERMINATOR(bytes, size) ((void)0)
+#define GUARD_TERMINATOR(object, bytes, size) ((void)0)
 #endif
 
 /*
@@ -151,7 +154,7 @@ static inline PyObject *new_bytes(size_t size, uint8_t **bytes)
 #else
         *bytes = (uint8_t *)PyBytes_AS_STRING(result);
 #endif
-        GUARD_TERMINATOR(*bytes, size);
+        GUARD_TERMINATOR(result, *bytes, size);
         if (size >= HUGE_PAGES_THRESHOLD)
             ask_for_huge_pages(*bytes, size);
     }
