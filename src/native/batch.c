@@ -121,9 +121,11 @@ static enum chapoly_status each(const chapoly_kernel *kernel, chapoly_packet *pa
     window w;
     size_t blocks, most = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if ((uint64_t)packets[i].len > CHAPOLY_AEAD_MAX)
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t len = packets[i].len; /* where size_t has 32 bits, compilers warn of a comparison with it */
+        if (len > CHAPOLY_AEAD_MAX)
             return CHAPOLY_COUNTER_OVERFLOW;
+    }
 
     for (size_t n; count > 0; packets += n, count -= n) {
         n = window_size(kernel, packets, count, &blocks);
