@@ -121,8 +121,8 @@ static inline void release(buffer *b)
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/allocator_interface.h>
 #include <sanitizer/asan_interface.h>
+int __sanitizer_get_ownership(const volatile void *); /* whether malloc gave it; gcc has no header for it */
 #define GUARD_TERMINATOR(object, bytes, size)                                                                        \
     ((size) > 0 && __sanitizer_get_ownership(object) ? __asan_poison_memory_region((bytes) + (size), 1) : (void)0)
 #else

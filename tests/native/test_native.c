@@ -659,11 +659,11 @@ static void test_batches(void)
         const bool own_keys = round % 3 == 0;
 
         for (size_t i = 0; i < count; i++) {
-            const size_t len = random64() % limits[round % 4 % (sizeof limits / sizeof limits[0])];
+            const size_t len = (size_t)random64() % limits[round % 4 % (sizeof limits / sizeof limits[0])];
             const bool in_place = random64() % 2 == 0;
             packets[i] = (chapoly_packet){
                 .key = keys[own_keys ? i : 0], .nonce = nonces[i], .associated_data = source,
-                .associated_len = random64() % 50, .data = source + i * SLOT, .len = len,
+                .associated_len = (size_t)random64() % 50, .data = source + i * SLOT, .len = len,
                 .out = target + i * SLOT, .tag = tags[i],
             };
             chapoly_aead_encrypt(kernel, expected + i * SLOT, single[i], packets[i].key, nonces[i], nonce_size, source,
