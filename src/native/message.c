@@ -93,6 +93,13 @@ enum chapoly_status chapoly_message_decrypt(const chapoly_kernel *kernel, chapol
     return crypt(kernel, message, plaintext, ciphertext, len, true);
 }
 
+void chapoly_message_authenticate(const chapoly_kernel *kernel, chapoly_message *message, const uint8_t *ciphertext,
+                                  size_t len)
+{
+    chapoly_poly1305_update(kernel, &message->mac, ciphertext, len);
+    message->len += len;
+}
+
 void chapoly_message_finish(const chapoly_kernel *kernel, chapoly_message *message, uint8_t tag[16])
 {
     uint8_t lengths[16];
