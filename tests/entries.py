@@ -15,6 +15,8 @@ N8, N12, N16, N24 = bytes(8), bytes(12), bytes(16), bytes(24)
 DATA = b"The quick brown fox"
 EMPTY = bytes.fromhex("4bc7eefe6bd51b575d2379aaeaabcf6f")  # under K and N12, with associated data "x"
 
+THREADS = {"threads": 1}
+
 RFC = named("chacha20-poly1305.json", "RFC 8439", "2.8.2")
 DRAFT = named("xchacha20-poly1305.json", "draft-irtf-cfrg-xchacha-03", "A.3.1")
 MAC = named("poly1305.json", "RFC 8439", "2.5.2")
@@ -34,10 +36,10 @@ def key_methods(name: str, v: Any) -> dict[str, dict[str, Any]]:
     return {
         name + method: good
         for method, good in {
-            ".encrypt": sealing(v),
-            ".decrypt": opening(v),
-            ".encrypt_into": sealing(v) | {"buf": bytearray(len(v.msg) + 16)},
-            ".decrypt_into": opening(v) | {"buf": bytearray(len(v.msg))},
+            ".encrypt": sealing(v) | THREADS,
+            ".decrypt": opening(v) | THREADS,
+            ".encrypt_into": sealing(v) | {"buf": bytearray(len(v.msg) + 16)} | THREADS,
+            ".decrypt_into": opening(v) | {"buf": bytearray(len(v.msg))} | THREADS,
             ".encrypt_detached": sealing(v),
             ".decrypt_detached": nonce | {"data": v.ciphertext, "tag": v.tag} | aad,
             ".encrypt_in_place": nonce | {"buf": bytearray(v.msg)} | aad,
@@ -68,10 +70,10 @@ TABLE: dict[str, dict[str, Any]] = {
     "xchacha20.cipher": {"key": K, "counter": 1, "nonce": N24, "data": DATA, "rounds": 20, "out": None},
     "poly1305.mac": {"key": MAC.key, "message": MAC.msg},
     "poly1305.verify": {"key": MAC.key, "message": MAC.msg, "tag": MAC.tag},
-    "chacha20poly1305.encrypt": {"key": RFC.key} | sealing(RFC),
-    "chacha20poly1305.decrypt": {"key": RFC.key} | opening(RFC),
-    "xchacha20poly1305.encrypt": {"key": DRAFT.key} | sealing(DRAFT),
-    "xchacha20poly1305.decrypt": {"key": DRAFT.key} | opening(DRAFT),
+    "chacha20poly1305.encrypt": {"key": RFC.key} | sealing(RFC) | THREADS,
+    "chacha20poly1305.decrypt": {"key": RFC.key} | opening(RFC) | THREADS,
+    "xchacha20poly1305.encrypt": {"key": DRAFT.key} | sealing(DRAFT) | THREADS,
+    "xchacha20poly1305.decrypt": {"key": DRAFT.key} | opening(DRAFT) | THREADS,
     "ChaCha20Poly1305": {"key": RFC.key},
     **key_methods("ChaCha20Poly1305", RFC),
     "ChaCha20Poly1305.generate_key": {},
@@ -98,7 +100,7 @@ TABLE: dict[str, dict[str, Any]] = {
         for method, good in {
             "": stream(nonce),
             ".update": {"data": DATA},
-            ".update_into": {"data": DATA, "buf": bytearray(len(DATA))},
+            ".update_into": {"data": DATA, "buf": bytearray(len(DATA))} | THREADS,
             ".keystream": {"n": 5},
             ".seek": {"byte": 3},
             ".tell": {},

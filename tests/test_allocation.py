@@ -210,6 +210,18 @@ def test_large_results_ask_for_huge_pages(native_api: ModuleType) -> None:
     assert has_asked_for_huge_pages(id(one_huge_page_inside) + (2 << 20))
 
 
+def test_threads_take_nothing_of_pythons_memory(native_api: ModuleType) -> None:
+    data, size = bytes(2**20), sys.getsizeof(2**20)
+    aead, update_into = native_api.ChaCha20Poly1305(K), native_api.ChaCha20(K, N12).update_into
+    sealed, out = aead.encrypt(N12, data), bytearray(2**20 + 16)
+    result_alone(lambda: aead.encrypt(N12, data, threads=4))
+    result_alone(lambda: aead.decrypt(N12, sealed, threads=4))
+    assert allocated(lambda: aead.encrypt_into(N12, data, None, out, threads=4))[:2] == (size, size)
+    plain = memoryview(out)[:-16]
+    assert allocated(lambda: aead.decrypt_into(N12, sealed, None, plain, threads=4))[:2] == (size, size)
+    assert allocated(lambda: update_into(data, plain, threads=4))[:2] == (size, size)
+
+
 def test_verifying_and_comparing_allocate_nothing(native_api: ModuleType) -> None:
     verify, tag = native_api.poly1305.verify, native_api.poly1305.mac(K, MESSAGE)
     assert allocated(lambda: verify(K, MESSAGE, tag)) == (0, 0, None)

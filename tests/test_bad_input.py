@@ -161,7 +161,7 @@ def test_positions_and_sizes_that_are_no_integers(api: ModuleType, name: str) ->
     assert stream.tell() == 0
 
 
-@pytest.mark.parametrize(("name", "parameter"), having("counter", "rounds", "n", "byte"))
+@pytest.mark.parametrize(("name", "parameter"), having("counter", "rounds", "n", "byte", "threads"))
 def test_an_index_that_raises(api: ModuleType, name: str, parameter: str) -> None:
     class Broken:
         def __index__(self) -> int:
@@ -185,6 +185,19 @@ def test_other_numbers_of_rounds(api: ModuleType, name: str) -> None:
     ]:
         with refuses(ValueError, f"rounds must be 8, 12 or 20, got {text}"):
             call(api, name, rounds=wrong)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in having("threads")])
+def test_numbers_of_threads(api: ModuleType, name: str) -> None:
+    for wrong, text in [(0, "0"), (False, "0"), (-1, "-1"), (-(2**63), "an integer over 63 bits")]:
+        with refuses(ValueError, f"threads must be 1 or more, got {text}"):
+            call(api, name, threads=wrong)
+    for no_integer in (1.0, "1", None, b"1", object()):
+        with refuses(TypeError, f"'{type(no_integer).__name__}' object cannot be interpreted as an integer"):
+            call(api, name, threads=no_integer)
+    right = call(api, name)
+    for limit in (True, 2, 64, 65, 2**31, 2**32, 2**63, 2**64 + 1, 10**5000):  # any more are as good as 64
+        assert call(api, name, threads=limit) == right
 
 
 # ---- Sizes that no test can fill: buffers that only claim their length. Reading one would crash. ----
@@ -383,7 +396,7 @@ def test_empty_buffers_overlap_nothing(api: ModuleType, name: str) -> None:
 
 # ---- All arguments wrong at once: the first is named and then, once it is right, the next. ----
 
-TOLD_APART = {"counter": -1, "rounds": 7}
+TOLD_APART = {"counter": -1, "rounds": 7, "threads": 0}
 
 
 @pytest.mark.parametrize("name", [name for name, good in ENTRIES.items() if len(good) > 1])

@@ -299,7 +299,7 @@ def test_signatures_are_those_of_pure(name: str) -> None:
 def test_parameters_are_those_of_the_table(api: ModuleType, name: str) -> None:
     parameters = inspect.signature(entry(api, name)).parameters
     assert list(parameters) == list(ENTRIES[name])
-    keyword_only = {"rounds", "out"} | ({"counter"} if name in STREAMS else set())
+    keyword_only = {"rounds", "out", "threads"} | ({"counter"} if name in STREAMS else set())
     for parameter, is_ in parameters.items():
         right = is_.KEYWORD_ONLY if parameter in keyword_only else is_.POSITIONAL_OR_KEYWORD
         assert is_.kind == right

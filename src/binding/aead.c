@@ -19,13 +19,14 @@ typedef struct {
     const uint8_t *key;
     size_t nonce_size;
     size_t size; /* of the plaintext, and of the ciphertext without its tag */
+    size_t threads; /* that may work on it */
     buffer nonce, data, tag, associated, out;
 } message;
 
 static void begin(message *m, const module_state *state, const chapoly_kernel *kernel, const uint8_t *key,
                   size_t nonce_size)
 {
-    m->state = state, m->kernel = kernel, m->key = key, m->nonce_size = nonce_size;
+    m->state = state, m->kernel = kernel, m->key = key, m->nonce_size = nonce_size, m->threads = 1;
     NO_BUFFER(m->nonce), NO_BUFFER(m->data), NO_BUFFER(m->tag), NO_BUFFER(m->associated), NO_BUFFER(m->out);
 }
 
@@ -87,7 +88,12 @@ static bool take_associated(message *m, PyObject *object)
     return true;
 }
 
-/* An output for `size` bytes, the last argument. */
+static bool take_threads(message *m, PyObject *object)
+{
+    return threads_from(&m->threads, object);
+}
+
+/* An output for `size` bytes; all inputs are there. */
 static bool take_output(message *m, PyObject *object, size_t size)
 {
     return acquire_slowly(&m->out, object, "buf") && check_output(&m->out, "buf", size) &&
@@ -117,19 +123,20 @@ static bool check_in_place(const message *m, bool has_tag)
 static void seal(const message *m, uint8_t *ciphertext, uint8_t *tag)
 {
     RELEASING_GIL(m->size + m->associated.size,
-                  chapoly_aead_encrypt(m->kernel, ciphertext, tag, m->key, m->nonce.bytes, m->nonce_size,
-                                       m->associated.bytes, m->associated.size, m->data.bytes, m->size));
+                  threads_aead_encrypt(threads_for(m->size, m->threads), m->kernel, ciphertext, tag, m->key,
+                                       m->nonce.bytes, m->nonce_size, m->associated.bytes, m->associated.size,
+                                       m->data.bytes, m->size));
 }
 
-/* Returns `result` if the tag is right. Otherwise chapoly_aead_decrypt has zeroed a plaintext that is not in place. */
+/* Returns `result` if the tag is right. Otherwise a plaintext that is not in place has been zeroed. */
 static PyObject *unseal(const message *m, uint8_t *plaintext, PyObject *result)
 {
     enum chapoly_status status;
 
     RELEASING_GIL(m->size + m->associated.size,
-                  status = chapoly_aead_decrypt(m->kernel, plaintext, m->tag.bytes, m->key, m->nonce.bytes,
-                                                m->nonce_size, m->associated.bytes, m->associated.size, m->data.bytes,
-                                                m->size));
+                  status = threads_aead_decrypt(threads_for(m->size, m->threads), m->kernel, plaintext, m->tag.bytes,
+                                                m->key, m->nonce.bytes, m->nonce_size, m->associated.bytes,
+                                                m->associated.size, m->data.bytes, m->size));
     if (status == CHAPOLY_OK)
         return result;
     PyErr_SetString(m->state->invalid_tag, "tag does not match");
@@ -141,44 +148,46 @@ static PyObject *unseal(const message *m, uint8_t *plaintext, PyObject *result)
 
 typedef PyObject *form(message *, PyObject *const *values);
 
-static PyObject *encrypt(message *m, PyObject *const *values) /* nonce, data, associated_data */
+static PyObject *encrypt(message *m, PyObject *const *values) /* nonce, data, associated_data, threads */
 {
     PyObject *result = NULL;
     uint8_t *out;
 
     if (take_nonce(m, values[0]) && take_data(m, values[1]) && take_associated(m, values[2]) &&
-        (result = new_bytes(m->size + CHAPOLY_TAG_SIZE, &out)) != NULL)
+        take_threads(m, values[3]) && (result = new_bytes(m->size + CHAPOLY_TAG_SIZE, &out)) != NULL)
         seal(m, out, out + m->size);
     return result;
 }
 
-static PyObject *decrypt(message *m, PyObject *const *values) /* nonce, data, associated_data */
+static PyObject *decrypt(message *m, PyObject *const *values) /* nonce, data, associated_data, threads */
 {
     PyObject *result = NULL;
     uint8_t *out;
 
     if (take_nonce(m, values[0]) && take_sealed(m, values[1]) && take_associated(m, values[2]) &&
-        (result = new_bytes(m->size, &out)) != NULL)
+        take_threads(m, values[3]) && (result = new_bytes(m->size, &out)) != NULL)
         result = unseal(m, out, result);
     return result;
 }
 
-static PyObject *encrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf */
+static PyObject *encrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf, threads */
 {
     PyObject *result = NULL;
 
     if (take_nonce(m, values[0]) && take_data(m, values[1]) && take_associated(m, values[2]) &&
-        take_output(m, values[3], m->size + CHAPOLY_TAG_SIZE) && (result = PyLong_FromSize_t(m->out.size)) != NULL)
+        take_output(m, values[3], m->size + CHAPOLY_TAG_SIZE) && take_threads(m, values[4]) &&
+        (result = PyLong_FromSize_t(m->out.size)) != NULL)
         seal(m, m->out.bytes, m->out.bytes + m->size);
     return result;
 }
 
-static PyObject *decrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf */
+static PyObject *decrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf, threads */
 {
     PyObject *result = NULL;
 
     if (take_nonce(m, values[0]) && take_sealed(m, values[1]) && take_associated(m, values[2]) &&
-        take_output(m, values[3], m->size) && (result = PyLong_FromSize_t(m->size)) != NULL)
+        take_output(m, values[3], m->size) && take_threads(m, values[4]) &&
+        (result = PyLong_FromSize_t(m->size)) != NULL)
         result = unseal(m, m->out.bytes, result);
     return result;
 }
@@ -319,7 +328,7 @@ static PyObject *key_call(PyObject *object, const signature *s, form *work, PyOb
                           PyObject *keywords)
 {
     const key_object *self = (const key_object *)object;
-    PyObject *values[4], *result;
+    PyObject *values[5], *result;
     message m;
 
     if (!parse(s, Py_TYPE(object), args, count, keywords, values))
@@ -331,23 +340,23 @@ static PyObject *key_call(PyObject *object, const signature *s, form *work, PyOb
 }
 
 /* A method of the name of its form, with the names of its parameters, of which so many are required. */
-#define METHOD(form, required, total, ...)                                                                           \
+#define METHOD(form, required, positional, total, ...)                                                               \
     static PyObject *key_##form(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords)         \
     {                                                                                                                \
-        static const signature s = {#form, {__VA_ARGS__}, required, total, total};                                   \
+        static const signature s = {#form, {__VA_ARGS__}, required, positional, total};                              \
         return key_call(self, &s, form, args, count, keywords);                                                      \
     }
 
-METHOD(encrypt, 2, 3, "nonce", "data", "associated_data")
-METHOD(decrypt, 2, 3, "nonce", "data", "associated_data")
-METHOD(encrypt_into, 4, 4, "nonce", "data", "associated_data", "buf")
-METHOD(decrypt_into, 4, 4, "nonce", "data", "associated_data", "buf")
-METHOD(encrypt_detached, 2, 3, "nonce", "data", "associated_data")
-METHOD(decrypt_detached, 3, 4, "nonce", "data", "tag", "associated_data")
-METHOD(encrypt_in_place, 2, 3, "nonce", "buf", "associated_data")
-METHOD(decrypt_in_place, 3, 4, "nonce", "buf", "tag", "associated_data")
-METHOD(encryptor, 1, 2, "nonce", "associated_data")
-METHOD(unverified_decryptor, 1, 2, "nonce", "associated_data")
+METHOD(encrypt, 2, 3, 4, "nonce", "data", "associated_data", "threads")
+METHOD(decrypt, 2, 3, 4, "nonce", "data", "associated_data", "threads")
+METHOD(encrypt_into, 4, 4, 5, "nonce", "data", "associated_data", "buf", "threads")
+METHOD(decrypt_into, 4, 4, 5, "nonce", "data", "associated_data", "buf", "threads")
+METHOD(encrypt_detached, 2, 3, 3, "nonce", "data", "associated_data")
+METHOD(decrypt_detached, 3, 4, 4, "nonce", "data", "tag", "associated_data")
+METHOD(encrypt_in_place, 2, 3, 3, "nonce", "buf", "associated_data")
+METHOD(decrypt_in_place, 3, 4, 4, "nonce", "buf", "tag", "associated_data")
+METHOD(encryptor, 1, 2, 2, "nonce", "associated_data")
+METHOD(unverified_decryptor, 1, 2, 2, "nonce", "associated_data")
 
 /* A static method without parameters: `size` bytes from os.urandom, the interpreter's own source. */
 static PyObject *random_bytes(const signature *s, int size, PyObject *const *args, Py_ssize_t count,
@@ -417,7 +426,7 @@ static PyObject *with_key(PyObject *module, const signature *s, size_t nonce_siz
                           Py_ssize_t count, PyObject *keywords)
 {
     const module_state *state = PyModule_GetState(module);
-    PyObject *values[4], *result;
+    PyObject *values[5], *result;
     message m;
     buffer key;
 
@@ -432,8 +441,8 @@ static PyObject *with_key(PyObject *module, const signature *s, size_t nonce_siz
     return result;
 }
 
-static const signature encrypt_signature = {"encrypt", {"key", "nonce", "data", "associated_data"}, 3, 4, 4};
-static const signature decrypt_signature = {"decrypt", {"key", "nonce", "data", "associated_data"}, 3, 4, 4};
+static const signature encrypt_signature = {"encrypt", {"key", "nonce", "data", "associated_data", "threads"}, 3, 4, 5};
+static const signature decrypt_signature = {"decrypt", {"key", "nonce", "data", "associated_data", "threads"}, 3, 4, 5};
 
 static PyObject *chacha20poly1305_encrypt(PyObject *module, PyObject *const *args, Py_ssize_t count,
                                           PyObject *keywords)

@@ -318,6 +318,32 @@ bool rounds_from(unsigned *rounds, PyObject *object)
     return false;
 }
 
+bool threads_from(size_t *limit, PyObject *object)
+{
+    PyObject *number, *got;
+    int overflow;
+    long value;
+
+    *limit = 1;
+    if (object == NULL)
+        return true;
+    number = PyNumber_Index(object);
+    if (number == NULL)
+        return false;
+    value = PyLong_AsLongAndOverflow(number, &overflow);
+    if (value >= 1 || overflow > 0) {
+        *limit = overflow > 0 ? SIZE_MAX : (size_t)value;
+        Py_DECREF(number);
+        return true;
+    }
+    got = shown(number);
+    if (got != NULL)
+        PyErr_Format(PyExc_ValueError, "threads must be 1 or more, got %U", got);
+    Py_XDECREF(got);
+    Py_DECREF(number);
+    return false;
+}
+
 void raise_too_long(const module_state *state, const char *name, uint64_t limit, size_t size)
 {
     PyErr_Format(state->counter_overflow, "%s must be at most %llu bytes, got %zu", name, (unsigned long long)limit,

@@ -19,6 +19,7 @@
 
 #include "chapoly.h"
 #include "docstrings.h"
+#include "threads.h"
 
 typedef struct {
     PyObject *invalid_key, *invalid_nonce, *invalid_tag, *counter_overflow, *state_error; /* of chapoly.errors */
@@ -173,6 +174,9 @@ PyObject *shown(PyObject *number);
 /* 8, 12 or 20; 20 if object is NULL. */
 bool rounds_from(unsigned *, PyObject *object);
 
+/* How many threads may work on a message, 1 or more; 1 if object is NULL. */
+bool threads_from(size_t *limit, PyObject *object);
+
 /* CounterOverflow: "NAME must be at most LIMIT bytes, got SIZE". */
 void raise_too_long(const module_state *, const char *name, uint64_t limit, size_t size);
 
@@ -236,7 +240,8 @@ typedef struct {
     const char *noun;             /* what a StateError calls it */
     size_t secrets, secrets_size; /* where in the object they are; closing it wipes them */
     uint64_t (*left)(const parts_object *); /* how many bytes can come; UINT64_MAX stands for that many or more */
-    void (*crypt)(parts_object *, uint8_t *out, const uint8_t *data, size_t size); /* those that come next */
+    void (*crypt)(parts_object *, uint8_t *out, const uint8_t *data, size_t size, size_t threads); /* what comes next */
+    bool takes_threads; /* update_into has threads=; else threads is 1 */
 } parts_kind;
 
 struct parts_object {

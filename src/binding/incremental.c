@@ -14,25 +14,27 @@ static uint64_t left(const parts_object *parts)
     return chapoly_message_left(&((const message_object *)parts)->message);
 }
 
-static void encrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size)
+static void encrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size, size_t threads)
 {
     chapoly_message *message = &((message_object *)parts)->message;
 
+    (void)threads;
     RELEASING_GIL(size, chapoly_message_encrypt(parts->kernel, message, out, data, size));
 }
 
-static void decrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size)
+static void decrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size, size_t threads)
 {
     chapoly_message *message = &((message_object *)parts)->message;
 
+    (void)threads;
     RELEASING_GIL(size, chapoly_message_decrypt(parts->kernel, message, out, data, size));
 }
 
 static const parts_kind encryptor = {
-    "encryptor", offsetof(message_object, message), sizeof(chapoly_message), left, encrypt,
+    "encryptor", offsetof(message_object, message), sizeof(chapoly_message), left, encrypt, false,
 };
 static const parts_kind decryptor = {
-    "decryptor", offsetof(message_object, message), sizeof(chapoly_message), left, decrypt,
+    "decryptor", offsetof(message_object, message), sizeof(chapoly_message), left, decrypt, false,
 };
 
 static PyObject *begin(PyTypeObject *type, const parts_kind *kind, const chapoly_kernel *kernel, const uint8_t *key,

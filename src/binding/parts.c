@@ -79,7 +79,7 @@ PyObject *parts_update(PyObject *object, PyObject *const *args, Py_ssize_t count
     NO_BUFFER(data);
     if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") && claim(self)) {
         if (fits(self, "data", data.size) && (result = new_bytes(data.size, &out)) != NULL)
-            self->kind->crypt(self, out, data.bytes, data.size);
+            self->kind->crypt(self, out, data.bytes, data.size, 1);
         unclaim(self);
     }
     release(&data);
@@ -88,17 +88,20 @@ PyObject *parts_update(PyObject *object, PyObject *const *args, Py_ssize_t count
 
 PyObject *parts_update_into(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
-    static const signature s = {"update_into", {"data", "buf"}, 2, 2, 2};
+    static const signature with_threads = {"update_into", {"data", "buf", "threads"}, 2, 2, 3};
+    static const signature without = {"update_into", {"data", "buf"}, 2, 2, 2};
     parts_object *self = (parts_object *)object;
-    PyObject *values[2], *result = NULL;
+    const signature *s = self->kind->takes_threads ? &with_threads : &without;
+    PyObject *values[3] = {NULL}, *result = NULL;
     buffer data, out;
+    size_t threads;
 
     NO_BUFFER(data), NO_BUFFER(out);
-    if (parse(&s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") &&
-        acquire_slowly(&out, values[1], "buf") && claim(self)) {
+    if (parse(s, Py_TYPE(object), args, count, keywords, values) && acquire(&data, values[0], "data") &&
+        acquire_slowly(&out, values[1], "buf") && threads_from(&threads, values[2]) && claim(self)) {
         if (fits(self, "data", data.size) && check_output(&out, "buf", data.size) &&
             check_overlap(&out, "buf", &data, "data", true) && (result = PyLong_FromSize_t(data.size)) != NULL)
-            self->kind->crypt(self, out.bytes, data.bytes, data.size);
+            self->kind->crypt(self, out.bytes, data.bytes, data.size, threads);
         unclaim(self);
     }
     release(&data), release(&out);

@@ -64,7 +64,7 @@ typedef struct {
 } mac_object;
 
 static const parts_kind kind = {
-    "MAC", offsetof(mac_object, secrets), sizeof(((mac_object *)NULL)->secrets), NULL, NULL,
+    "MAC", offsetof(mac_object, secrets), sizeof(((mac_object *)NULL)->secrets), NULL, NULL, false,
 };
 
 static PyObject *mac_new(PyTypeObject *type, PyObject *args, PyObject *keywords)

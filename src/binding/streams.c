@@ -39,16 +39,17 @@ static void advance(stream_object *self, size_t size)
     }
 }
 
-static void xor(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size)
+static void xor(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size, size_t threads)
 {
     stream_object *self = (stream_object *)parts;
 
-    RELEASING_GIL(size, chapoly_chacha_xor(parts->kernel, &self->chacha, self->block, self->offset, out, data, size));
+    RELEASING_GIL(size, threads_chacha_xor(threads_for(size, threads), parts->kernel, &self->chacha, self->block,
+                                           self->offset, out, data, size));
     advance(self, size);
 }
 
 static const parts_kind kind = {
-    "stream", offsetof(stream_object, chacha), sizeof(chapoly_chacha), left, xor,
+    "stream", offsetof(stream_object, chacha), sizeof(chapoly_chacha), left, xor, true,
 };
 
 /* 64 * blocks + offset, which can have 71 bits. */
@@ -102,7 +103,7 @@ static PyObject *stream_keystream(PyObject *object, PyObject *const *args, Py_ss
             raise_wrong_size(self, number);
         } else if ((result = new_bytes(size, &out)) != NULL) {
             memset(out, 0, size);
-            xor(&self->parts, out, out, size);
+            xor(&self->parts, out, out, size, 1);
         }
         unclaim(&self->parts);
     }

@@ -75,26 +75,45 @@ void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8
     }
 }
 
-/*
- * Strips that stay in the first-level cache from the cipher to the MAC. The first is what the cipher makes in the same
- * pass as the one-time key: so a short message takes one pass.
- */
-void chapoly_aead_by_strips(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
-                            const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
-                            bool decrypting)
+/* Strips that stay in the first-level cache from the cipher to the MAC. */
+size_t chapoly_aead_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
+                              size_t len, size_t pending, const uint32_t state[16], bool decrypting)
 {
     enum { STRIP = 8192 };
-    const uint64_t total = len;
-    const size_t room = (kernel->pass_blocks - 1) * CHAPOLY_BLOCK_SIZE;
-    size_t strip = len < room ? len : room, made;
-    uint8_t pass[CHAPOLY_PASS_MAX * CHAPOLY_BLOCK_SIZE];
     uint32_t at[16];
-    chapoly_poly1305 mac;
 
-    made = kernel->chacha_pass(pass, state, 1 + (strip + CHAPOLY_BLOCK_SIZE - 1) / CHAPOLY_BLOCK_SIZE);
-    chapoly_xor(dst, src, pass + CHAPOLY_BLOCK_SIZE, strip);
-    if (strip == len) {
-        chapoly_aead_tag(kernel, tag, pass, associated_data, associated_len, decrypting ? src : dst, len);
+    memcpy(at, state, sizeof at);
+    while (len > 0) {
+        const size_t strip = len < STRIP ? len : STRIP;
+        if (pending > 0)
+            kernel->poly1305_blocks(mac->h, mac->r, (decrypting ? src : dst) - pending, pending / 16, 1);
+        kernel->chacha_xor(dst, src, strip, at, 20);
+        at[12] += STRIP / CHAPOLY_BLOCK_SIZE;
+        dst += strip, src += strip, len -= strip;
+        pending = strip;
+    }
+    chapoly_wipe(at, sizeof at);
+    return pending;
+}
+
+/*
+ * A whole message: what it becomes, and the tag. Its first bytes are ciphered in the pass that makes the one-time key, so
+ * that a short message takes one pass; their MAC is left for the kernel to make beside what follows. Only the counter of
+ * the state changes.
+ */
+static void aead(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
+                 const uint8_t *associated_data, size_t associated_len, uint32_t state[16], bool decrypting)
+{
+    const size_t room = (kernel->pass_blocks - 1) * CHAPOLY_BLOCK_SIZE, first = len < room ? len : room;
+    const uint8_t *const ciphertext = decrypting ? src : dst;
+    uint8_t pass[CHAPOLY_PASS_MAX * CHAPOLY_BLOCK_SIZE];
+    chapoly_poly1305 mac;
+    size_t made, pending;
+
+    made = kernel->chacha_pass(pass, state, 1 + (first + CHAPOLY_BLOCK_SIZE - 1) / CHAPOLY_BLOCK_SIZE);
+    chapoly_xor(dst, src, pass + CHAPOLY_BLOCK_SIZE, first);
+    if (first == len) {
+        chapoly_aead_tag(kernel, tag, pass, associated_data, associated_len, ciphertext, len);
         chapoly_wipe(pass, made * CHAPOLY_BLOCK_SIZE);
         return;
     }
@@ -102,17 +121,9 @@ void chapoly_aead_by_strips(const chapoly_kernel *kernel, uint8_t tag[16], uint8
     chapoly_wipe(pass, made * CHAPOLY_BLOCK_SIZE);
     chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
 
-    memcpy(at, state, sizeof at);
-    at[12] += (uint32_t)kernel->pass_blocks;
-    while (strip < len) {
-        chapoly_aead_absorb(kernel, &mac, decrypting ? src : dst, strip);
-        dst += strip, src += strip, len -= strip;
-        strip = len < STRIP ? len : STRIP;
-        kernel->chacha_xor(dst, src, strip, at, 20);
-        at[12] += STRIP / CHAPOLY_BLOCK_SIZE;
-    }
-    chapoly_aead_finish(kernel, &mac, tag, decrypting ? src : dst, strip, associated_len, total);
-    chapoly_wipe(at, sizeof at);
+    state[12] += (uint32_t)kernel->pass_blocks;
+    pending = kernel->aead(kernel, &mac, dst + first, src + first, len - first, first, state, decrypting);
+    chapoly_aead_finish(kernel, &mac, tag, ciphertext + (len - pending), pending, associated_len, len);
 }
 
 /* A function, since compilers warn of a comparison that is always false where size_t has 32 bits. */
@@ -131,7 +142,7 @@ enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *kernel, uint8_t *
     if (too_long(len))
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, key, nonce, nonce_size);
-    kernel->aead(kernel, tag, ciphertext, plaintext, len, associated_data, associated_len, chacha.words, false);
+    aead(kernel, tag, ciphertext, plaintext, len, associated_data, associated_len, chacha.words, false);
     chapoly_wipe(&chacha, sizeof chacha);
     return CHAPOLY_OK;
 }
@@ -163,8 +174,8 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, key, nonce, nonce_size);
     if (len <= HELD || !in_place)
-        kernel->aead(kernel, expected, len <= HELD ? held : plaintext, ciphertext, len, associated_data,
-                     associated_len, chacha.words, true);
+        aead(kernel, expected, len <= HELD ? held : plaintext, ciphertext, len, associated_data, associated_len,
+             chacha.words, true);
     else
         authenticate(kernel, expected, chacha.words, associated_data, associated_len, ciphertext, len);
     valid = chapoly_tag_equal(tag, expected);

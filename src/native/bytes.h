@@ -70,6 +70,16 @@ static inline void chapoly_xor(uint8_t *dst, const uint8_t *src, const uint8_t *
 {
     size_t i = 0;
 
+    for (; i + 32 <= len; i += 32) { /* all loads before the first store, so that compilers may take wide registers */
+        const uint64_t a = chapoly_load64(src + i) ^ chapoly_load64(keystream + i);
+        const uint64_t b = chapoly_load64(src + i + 8) ^ chapoly_load64(keystream + i + 8);
+        const uint64_t c = chapoly_load64(src + i + 16) ^ chapoly_load64(keystream + i + 16);
+        const uint64_t d = chapoly_load64(src + i + 24) ^ chapoly_load64(keystream + i + 24);
+        chapoly_store64(dst + i, a);
+        chapoly_store64(dst + i + 8, b);
+        chapoly_store64(dst + i + 16, c);
+        chapoly_store64(dst + i + 24, d);
+    }
     for (; i + 8 <= len; i += 8)
         chapoly_store64(dst + i, chapoly_load64(src + i) ^ chapoly_load64(keystream + i));
     for (; i < len; i++)

@@ -100,6 +100,14 @@ void chapoly_poly1305_finish(const chapoly_kernel *, chapoly_poly1305 *, uint8_t
 void chapoly_poly1305_mac(const chapoly_kernel *, uint8_t tag[16], const uint8_t key[32], const uint8_t *message,
                           size_t len);
 
+/*
+ * A message in ranges that are summed up at the same time, all but the last of whole blocks (16 bytes). partial makes
+ * the state of a range: under the same key, but as if nothing came before. update adds the range to it, and join adds
+ * that, so many bytes, to the message, in the order of the ranges, and wipes it. Each begins where no block is begun.
+ */
+void chapoly_poly1305_partial(chapoly_poly1305 *range, const chapoly_poly1305 *message);
+void chapoly_poly1305_join(chapoly_poly1305 *message, chapoly_poly1305 *range, uint64_t len);
+
 /* Whether two tags are equal, in constant time behind an optimisation barrier. */
 bool chapoly_tag_equal(const uint8_t a[16], const uint8_t b[16]);
 
@@ -146,6 +154,17 @@ enum chapoly_status chapoly_message_encrypt(const chapoly_kernel *, chapoly_mess
                                             const uint8_t *plaintext, size_t len);
 enum chapoly_status chapoly_message_decrypt(const chapoly_kernel *, chapoly_message *, uint8_t *plaintext,
                                             const uint8_t *ciphertext, size_t len);
+
+/* Adds to the message what is not to be decrypted yet, or not here. chapoly_message_left(...) has that many bytes. */
+void chapoly_message_authenticate(const chapoly_kernel *, chapoly_message *, const uint8_t *ciphertext, size_t len);
+
+/*
+ * A message in ranges, for several threads; starting those is the caller's part. A range of a message is one itself,
+ * which begins at byte `at`, a multiple of 64; all its functions but finish may be used on different ranges at the same
+ * time. join adds one to the message, in the order of the ranges, and wipes it. Only the last may end within a block.
+ */
+void chapoly_message_range(chapoly_message *range, const chapoly_message *message, uint64_t at);
+void chapoly_message_join(chapoly_message *message, chapoly_message *range);
 
 /* Ends the message and wipes the state. */
 void chapoly_message_finish(const chapoly_kernel *, chapoly_message *, uint8_t tag[16]);

@@ -52,17 +52,18 @@ typedef void chapoly_poly1305_blocks_fn(uint64_t h[3], const uint64_t r[2], cons
                                         uint64_t top);
 
 /*
- * One message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[64 + i] for i < len, and the tag of the
- * associated data and the ciphertext, which is dst, or src if `decrypting`. Nothing is compared here.
+ * Cipher and MAC of a long message of the AEAD (RFC 8439 2.8), or of a stretch of one: dst[i] = src[i] ^ keystream[i]
+ * for i < len, and the ciphertext, which is dst, or src if `decrypting`, is added to the MAC. So are the `pending` bytes
+ * of ciphertext before it, which have not been yet. Returns how many bytes at the end are pending now.
  *
  * kernel    the one that this belongs to, for the functions beside it.
- * state     as above, with counter 0.
- * requires  len <= CHAPOLY_AEAD_MAX
+ * state     as above; 20 rounds.
+ * requires  of the counter what chacha_xor requires; pending a multiple of 16; nothing buffered in the MAC
+ * ensures   what has been added is whole blocks of 16 bytes
  * aliasing  no overlap, or, encrypting, dst == src.
  */
-typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src,
-                             size_t len, const uint8_t *associated_data, size_t associated_len,
-                             const uint32_t state[16], bool decrypting);
+typedef size_t chapoly_aead_fn(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
+                               size_t len, size_t pending, const uint32_t state[16], bool decrypting);
 
 /*
  * keystream[64 l + j] = byte j of the ChaCha20 block with the words of states[l] and the counter counters[l], for l <
@@ -101,8 +102,8 @@ struct chapoly_kernel {
 };
 
 /*
- * The AEAD out of the functions above, for a kernel with nothing better: strips of a few KiB, ciphered and then
- * authenticated, or the other way round.
+ * The same out of the functions above, for a kernel with nothing better: strips of a few KiB, ciphered and then
+ * authenticated.
  */
 chapoly_aead_fn chapoly_aead_by_strips;
 

@@ -2,6 +2,8 @@
  * The AEAD of RFC 8439 2.8 for a message in parts of any length: the cipher and the MAC of aead.c, taken step by step.
  * What comes out of a decryption has not been verified.
  */
+#include <string.h>
+
 #include "bytes.h"
 #include "kernel.h"
 
@@ -45,24 +47,57 @@ static void xor(const chapoly_kernel *kernel, chapoly_message *message, uint8_t 
     message->len += len;
 }
 
+/* Cipher and MAC at once, from the start of a block on: nothing is buffered in the MAC then. Moves on, too. */
+static void at_once(const chapoly_kernel *kernel, chapoly_message *message, uint8_t *dst, const uint8_t *src,
+                    size_t len, bool decrypting)
+{
+    uint32_t state[16];
+    size_t pending;
+
+    memcpy(state, message->chacha.words, sizeof state);
+    state[12] = (uint32_t)(1 + message->len / CHAPOLY_BLOCK_SIZE);
+    pending = kernel->aead(kernel, &message->mac, dst, src, len, 0, state, decrypting);
+    chapoly_poly1305_update(kernel, &message->mac, (decrypting ? src : dst) + (len - pending), pending);
+    message->len += len;
+    chapoly_wipe(state, sizeof state);
+}
+
+static enum chapoly_status crypt(const chapoly_kernel *kernel, chapoly_message *message, uint8_t *dst,
+                                 const uint8_t *src, size_t len, bool decrypting)
+{
+    enum { LONG = 1024 }; /* on AMD Zen 3 avx2 gains from 768 bytes on, and no kernel loses here */
+    const size_t begun = (size_t)(-message->len % CHAPOLY_BLOCK_SIZE); /* what is left of a block */
+    const size_t head = len < begun + LONG || (decrypting && dst == src) ? len : begun;
+
+    if (len > chapoly_message_left(message))
+        return CHAPOLY_COUNTER_OVERFLOW;
+    if (decrypting) /* first: in place, xor overwrites it */
+        chapoly_poly1305_update(kernel, &message->mac, src, head);
+    xor(kernel, message, dst, src, head);
+    if (!decrypting)
+        chapoly_poly1305_update(kernel, &message->mac, dst, head);
+    if (head < len)
+        at_once(kernel, message, dst + head, src + head, len - head, decrypting);
+    return CHAPOLY_OK;
+}
+
 enum chapoly_status chapoly_message_encrypt(const chapoly_kernel *kernel, chapoly_message *message, uint8_t *ciphertext,
                                             const uint8_t *plaintext, size_t len)
 {
-    if (len > chapoly_message_left(message))
-        return CHAPOLY_COUNTER_OVERFLOW;
-    xor(kernel, message, ciphertext, plaintext, len);
-    chapoly_poly1305_update(kernel, &message->mac, ciphertext, len);
-    return CHAPOLY_OK;
+    return crypt(kernel, message, ciphertext, plaintext, len, false);
 }
 
 enum chapoly_status chapoly_message_decrypt(const chapoly_kernel *kernel, chapoly_message *message, uint8_t *plaintext,
                                             const uint8_t *ciphertext, size_t len)
 {
-    if (len > chapoly_message_left(message))
-        return CHAPOLY_COUNTER_OVERFLOW;
-    chapoly_poly1305_update(kernel, &message->mac, ciphertext, len); /* first: in place, xor overwrites it */
-    xor(kernel, message, plaintext, ciphertext, len);
-    return CHAPOLY_OK;
+    return crypt(kernel, message, plaintext, ciphertext, len, true);
+}
+
+void chapoly_message_authenticate(const chapoly_kernel *kernel, chapoly_message *message, const uint8_t *ciphertext,
+                                  size_t len)
+{
+    chapoly_poly1305_update(kernel, &message->mac, ciphertext, len);
+    message->len += len;
 }
 
 void chapoly_message_finish(const chapoly_kernel *kernel, chapoly_message *message, uint8_t tag[16])

@@ -470,19 +470,24 @@ static void to_bytes(uint32_t x[LIMBS], const uint64_t *words, int n)
         x[i] = (uint32_t)(words[i / 8] >> 8 * (i % 8)) & 255;
 }
 
-static void reference_block(uint32_t h[LIMBS], const uint32_t r[LIMBS], const uint8_t block[16], uint32_t top)
+static void reference_multiply(uint32_t h[LIMBS], const uint32_t r[LIMBS])
 {
     uint32_t product[2 * LIMBS] = {0};
 
-    for (int i = 0; i < 16; i++)
-        h[i] += block[i];
-    h[16] += top;
     for (int i = 0; i < LIMBS; i++)
         for (int j = 0; j < LIMBS; j++)
             product[i + j] += h[i] * r[j];
     for (int i = 0; i < LIMBS; i++)
         h[i] = product[i] + 320 * product[i + LIMBS];
     reduce(h);
+}
+
+static void reference_block(uint32_t h[LIMBS], const uint32_t r[LIMBS], const uint8_t block[16], uint32_t top)
+{
+    for (int i = 0; i < 16; i++)
+        h[i] += block[i];
+    h[16] += top;
+    reference_multiply(h, r);
 }
 
 static void compare_blocks(const uint64_t h[3], const uint64_t r[2], const uint8_t *message, size_t blocks,
@@ -571,6 +576,104 @@ static void test_poly1305_updates(void)
             CHECK(memcmp(tag, whole, 16) == 0, "%zu bytes split at %zu", len, split);
             CHECK(all((const uint8_t *)&mac, sizeof mac, 0), "a finished state is not wiped");
         }
+    }
+}
+
+/* A message's state and a range's, joined: h * r^blocks + h of the range, which ends with `rest` bytes of a block. */
+static void compare_join(const uint64_t h[3], const uint64_t range_h[3], const uint64_t r[2], uint64_t blocks,
+                         size_t rest)
+{
+    chapoly_poly1305 mac = {.h = {h[0], h[1], h[2]}, .r = {r[0], r[1]}, .s = {7, 8}}, range;
+    uint32_t want[LIMBS], factor[LIMBS], power[LIMBS] = {1}, have[LIMBS], added[LIMBS];
+
+    to_bytes(want, h, 3);
+    to_bytes(factor, r, 2);
+    to_bytes(added, range_h, 3);
+    reduce(want);
+    for (int bit = 63; bit >= 0; bit--) {
+        reference_multiply(power, power);
+        if (blocks >> bit & 1)
+            reference_multiply(power, factor);
+    }
+    reference_multiply(want, power);
+    for (int i = 0; i < LIMBS; i++)
+        want[i] += added[i];
+    reduce(want);
+
+    chapoly_poly1305_partial(&range, &mac);
+    CHECK(all((const uint8_t *)range.h, sizeof range.h, 0) && memcmp(range.r, r, sizeof range.r) == 0 &&
+              range.buffered == 0, "a range begins with nothing");
+    memcpy(range.h, range_h, sizeof range.h);
+    memcpy(range.buffer, source, rest);
+    range.buffered = rest;
+    chapoly_poly1305_join(&mac, &range, 16 * blocks + rest);
+    CHECK(all((const uint8_t *)&range, sizeof range, 0), "a range that is joined is not wiped");
+    CHECK(mac.h[2] <= 4, "h[2] is %" PRIu64 " after a join over %" PRIu64 " blocks", mac.h[2], blocks);
+    CHECK(memcmp(mac.r, r, sizeof mac.r) == 0 && mac.s[0] == 7 && mac.s[1] == 8, "the key changes in a join");
+    CHECK(mac.buffered == rest && memcmp(mac.buffer, source, rest) == 0, "the rest of a range");
+    to_bytes(have, mac.h, 3);
+    reduce(have);
+    CHECK(memcmp(have, want, sizeof want) == 0, "join over %" PRIu64 " blocks, h %" PRIx64 " %" PRIx64 " %" PRIx64
+          ", range %" PRIx64 " %" PRIx64 " %" PRIx64 ", r %" PRIx64 " %" PRIx64, blocks, h[2], h[1], h[0], range_h[2],
+          range_h[1], range_h[0], r[1], r[0]);
+}
+
+static void test_poly1305_joins(void)
+{
+    static const uint64_t accumulators[][3] = {
+        {0, 0, 0}, {UINT64_MAX, UINT64_MAX, 4}, {UINT64_MAX - 4, UINT64_MAX, 3}, {UINT64_MAX - 5, UINT64_MAX, 3},
+        {UINT64_MAX, UINT64_MAX, 3}, {0, 0, 4}, {1, 0, 0}};
+    static const uint64_t keys[][2] = {{UINT64_C(0x0ffffffc0fffffff), UINT64_C(0x0ffffffc0ffffffc)}, {0, 0}, {1, 0},
+                                       {2, 0}, {0, UINT64_C(0x0ffffffc00000000)}};
+    enum { ACCUMULATORS = sizeof accumulators / sizeof accumulators[0], KEYS = sizeof keys / sizeof keys[0] };
+    static const uint64_t more[] = {1023, 4096, 4097, UINT32_MAX, UINT64_C(17179869180), /* of the longest message */
+                                    UINT64_C(1) << 59, UINT64_MAX / 16};
+
+    for (size_t n = 0; n <= 64 + sizeof more / sizeof more[0]; n++) {
+        const uint64_t blocks = n <= 64 ? n : more[n - 65];
+        for (size_t k = 0; k <= KEYS; k++) {
+            const uint64_t random_r[2] = {random64() & keys[0][0], random64() & keys[0][1]};
+            const uint64_t *const r = k < KEYS ? keys[k] : random_r;
+            for (size_t i = 0; i < ACCUMULATORS; i++)
+                for (size_t j = 0; j < ACCUMULATORS; j++)
+                    compare_join(accumulators[i], accumulators[j], r, blocks, (i + j + n) % 16);
+            const uint64_t random_h[2][3] = {{random64(), random64(), random64() % 5},
+                                             {random64(), random64(), random64() % 5}};
+            compare_join(random_h[0], random_h[1], r, blocks, n % 16);
+        }
+    }
+}
+
+/* What is put together from ranges, each taken in by two updates, is the MAC of the whole. */
+static void test_poly1305_ranges(void)
+{
+    enum { MOST = 8 };
+    uint8_t key[32], whole[16], tag[16];
+    chapoly_poly1305 mac, ranges[MOST];
+
+    for (int round = 0; round < 2000; round++) {
+        const size_t len = random64() % 10000, count = 1 + random64() % MOST;
+        size_t at[MOST + 1] = {0}; /* range i is from at[i] on, and may be empty; before at[0] is the message itself */
+
+        random_bytes(key, sizeof key);
+        if (round % 4 == 0)
+            memset(key, 0xff, 16);
+        at[count] = len;
+        for (size_t i = count; i-- > 0;)
+            at[i] = random64() % (at[i + 1] / 16 + 1) * 16;
+        chapoly_poly1305_mac(kernel, whole, key, source, len);
+        chapoly_poly1305_init(&mac, key);
+        chapoly_poly1305_update(kernel, &mac, source, at[0]);
+        for (size_t i = count; i-- > 0;) {
+            const size_t size = at[i + 1] - at[i], split = random64() % (size + 1);
+            chapoly_poly1305_partial(&ranges[i], &mac);
+            chapoly_poly1305_update(kernel, &ranges[i], source + at[i], split);
+            chapoly_poly1305_update(kernel, &ranges[i], source + at[i] + split, size - split);
+        }
+        for (size_t i = 0; i < count; i++)
+            chapoly_poly1305_join(&mac, &ranges[i], at[i + 1] - at[i]);
+        chapoly_poly1305_finish(kernel, &mac, tag);
+        CHECK(memcmp(tag, whole, 16) == 0, "%zu bytes in %zu ranges", len, count);
     }
 }
 
@@ -800,7 +903,7 @@ static void test_messages_in_parts(void)
     /* The end: as if all data but `left` bytes had come. More is refused, and then nothing has changed. */
     chapoly_chacha20_init(&chacha, key, nonce, 20);
     chapoly_message_init(kernel, &message, key, nonce, 12, aad, sizeof aad);
-    for (size_t left = 0; left <= 300; left++) {
+    for (size_t left = 0; left <= 5000; left += left < 300 ? 1 : 173) {
         const uint64_t at = CHAPOLY_AEAD_MAX - left;
         message.len = at;
         CHECK(chapoly_message_left(&message) == left, "%zu bytes left", left);
@@ -816,6 +919,67 @@ static void test_messages_in_parts(void)
         CHECK(memcmp(target, expected, left) == 0 && chapoly_message_left(&message) == 0, "the last %zu bytes", left);
         CHECK(chapoly_message_encrypt(kernel, &message, NULL, NULL, 0) == CHAPOLY_OK, "nothing, at the end");
     }
+}
+
+/* A message of which the first bytes come at once and the others in ranges, the last first. */
+static void compare_ranges(size_t len, size_t count, size_t nonce_size)
+{
+    enum { MOST = 8, ENCRYPT, ENCRYPT_IN_PLACE, DECRYPT, DECRYPT_IN_PLACE, VERIFY, WAYS };
+    const size_t aad_len = len % 3 == 0 ? 0 : len % 100;
+    uint8_t *const data = source + AREA - len, *const out = target + AREA - len, *const cipher = expected + AREA - len;
+    uint8_t key[32], nonce[24], whole[16], tag[16];
+    size_t at[MOST + 1] = {0}; /* range i is from at[i] on, and may be empty; before at[0] is the message itself */
+    chapoly_message message, ranges[MOST];
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    at[count] = len;
+    for (size_t i = count; i-- > 0;)
+        at[i] = random64() % (at[i + 1] / 64 + 1) * 64;
+    at[0] = count % 3 == 0 ? at[0] : 0;
+    chapoly_aead_encrypt(kernel, cipher, whole, key, nonce, nonce_size, source, aad_len, data, len);
+    for (int way = ENCRYPT; way < WAYS; way++) {
+        const bool encrypting = way <= ENCRYPT_IN_PLACE;
+        const bool in_place = way == ENCRYPT_IN_PLACE || way >= DECRYPT_IN_PLACE;
+        const uint8_t *const src = in_place ? out : encrypting ? data : cipher;
+
+        memset(out, 0xa5, len);
+        if (in_place)
+            memcpy(out, encrypting ? data : cipher, len);
+        chapoly_message_init(kernel, &message, key, nonce, nonce_size, source, aad_len);
+        if (way == VERIFY)
+            chapoly_message_authenticate(kernel, &message, src, at[0]);
+        else
+            (encrypting ? chapoly_message_encrypt : chapoly_message_decrypt)(kernel, &message, out, src, at[0]);
+        for (size_t i = count; i-- > 0;) {
+            const size_t size = at[i + 1] - at[i];
+            chapoly_message_range(&ranges[i], &message, at[i]);
+            if (way == VERIFY)
+                chapoly_message_authenticate(kernel, &ranges[i], src + at[i], size);
+            else
+                (encrypting ? chapoly_message_encrypt : chapoly_message_decrypt)(kernel, &ranges[i], out + at[i],
+                                                                                 src + at[i], size);
+        }
+        for (size_t i = 0; i < count; i++)
+            chapoly_message_join(&message, &ranges[i]);
+        CHECK(all((const uint8_t *)ranges, count * sizeof ranges[0], 0), "a range that is joined is not wiped");
+        CHECK(message.len == len, "%" PRIu64 " of %zu bytes", message.len, len);
+        chapoly_message_finish(kernel, &message, tag);
+        CHECK(memcmp(tag, whole, 16) == 0, "tag of %zu bytes in %zu ranges, way %d", len, count, way);
+        CHECK(memcmp(out, encrypting || way == VERIFY ? cipher : data, len) == 0, "%zu bytes in %zu ranges, way %d",
+              len, count, way);
+    }
+}
+
+static void test_messages_in_ranges(void)
+{
+    static const size_t lengths[] = {2000, 8191, 8192, 8193, 16385, 40001, 49152 + 63, AREA - 100};
+
+    for (size_t len = 0; len <= 1100; len++)
+        compare_ranges(len, 1 + len % 8, len % 2 == 0 ? 12 : 24);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (size_t count = 1; count <= 8; count++)
+            compare_ranges(lengths[i], count, count % 2 == 0 ? 12 : 24);
 }
 
 /* ---- What is the same for all kernels. ---- */
@@ -877,10 +1041,12 @@ static void test_kernel(const char *how)
     test_chacha_splits();
     test_poly1305_blocks();
     test_poly1305_updates();
+    test_poly1305_ranges();
     test_aead();
     test_aead_lengths();
     test_batches();
     test_messages_in_parts();
+    test_messages_in_ranges();
     printf("kernel %s%s: %lu checks passed\n", chapoly_kernel_name(kernel), how, passed - before);
 }
 
@@ -924,6 +1090,7 @@ int main(int argc, char **argv)
     test_choice();
     test_left();
     test_tag_equal();
+    test_poly1305_joins();
     for (size_t i = 0; chapoly_kernel_at(i) != NULL; i++) {
         kernel = chapoly_kernel_at(i);
         const char *const obstacle = chapoly_kernel_obstacle(kernel);

@@ -31,12 +31,15 @@ chacha20poly1305.encrypt(key, nonce, data, "header")  # arg-type
 ChaCha20Poly1305()  # call-arg
 ChaCha20Poly1305(32)  # arg-type
 ChaCha20Poly1305(key).encrypt(nonce, None)  # arg-type
+ChaCha20Poly1305(key).encrypt(nonce, data, None, 2)  # call-arg
+ChaCha20Poly1305(key).decrypt(nonce, data, threads=2.0)  # arg-type
 ChaCha20Poly1305(key).seal(nonce, data)  # attr-defined
 ChaCha20Poly1305.generate_nonce()  # attr-defined
 XChaCha20Poly1305.generate_nonce(24)  # call-arg
 ChaCha20(key, nonce, 1)  # call-arg
 ChaCha20(key, nonce, counter="1")  # arg-type
 ChaCha20(key, nonce).update_into(data)  # call-arg
+ChaCha20(key, nonce).update_into(data, out, 2)  # call-arg
 ChaCha20(key, nonce).update(data).append(1)  # attr-defined
 ChaCha20Poly1305(key).KEY_SIZE = 16  # misc
 Tag("00" * 16)  # arg-type

@@ -140,6 +140,13 @@ def rounds_of(value: SupportsIndex) -> int:
     return number
 
 
+def check_threads(value: SupportsIndex) -> None:
+    """How many threads may work on a message; here it is always one."""
+    number = integer(value)
+    if number < 1:
+        raise ValueError(f"threads must be 1 or more, got {shown(number)}")
+
+
 def at_most(name: str, size: int, left: int) -> None:
     """Refuses to go beyond the bytes that are left."""
     if size > left:

@@ -14,6 +14,7 @@ from chapoly.errors import InvalidNonce
 from chapoly.pure._arguments import (
     at_most,
     check_output,
+    check_threads,
     in_range,
     integer,
     key_of,
@@ -333,11 +334,13 @@ class _Stream:
             at_most("data", len(source), self._end - self._position)
             return joined(self._next(source))
 
-    def update_into(self, data: Buffer, buf: WritableBuffer) -> int:
+    def update_into(self, data: Buffer, buf: WritableBuffer, *, threads: SupportsIndex = 1) -> int:
         """Does what update does, but writes the result to buf and returns its length.
 
         buf is a writable buffer exactly as long as data. It may start where data starts, to work in place;
         otherwise they must not overlap. Neither may change during the call.
+        Up to `threads` threads work on data together, fewer where each would have less than 256 KiB; the
+        result is the same. The pure implementation checks the number and uses one thread.
         Raises CounterOverflow as update does, and ValueError; then it has written nothing.
 
             >>> from chapoly import ChaCha20
@@ -347,10 +350,12 @@ class _Stream:
             >>> buf.hex()
             '58895f1cbaae390bf99d6716cfb2'
         """
-        with view("data", data) as source, view("buf", buf) as target, self._claim:
-            at_most("data", len(source), self._end - self._position)
-            check_output("buf", target, len(source), data=source)
-            return write(self._next(source), target)
+        with view("data", data) as source, view("buf", buf) as target:
+            check_threads(threads)
+            with self._claim:
+                at_most("data", len(source), self._end - self._position)
+                check_output("buf", target, len(source), data=source)
+                return write(self._next(source), target)
 
     def keystream(self, n: SupportsIndex) -> bytes:
         """The next n bytes of keystream.

@@ -7,6 +7,7 @@ from chapoly.pure._arguments import (
     at_most,
     check_output,
     check_overlap,
+    check_threads,
     key_of,
     nonce_of,
     octets,
@@ -27,7 +28,7 @@ from chapoly.pure.incremental import Encryptor, UnverifiedDecryptor, begin
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
-    from typing import Final, NoReturn, Self
+    from typing import Final, NoReturn, Self, SupportsIndex
 
     from chapoly.pure._arguments import Buffer, WritableBuffer
     from chapoly.pure.poly1305 import Tag
@@ -36,11 +37,14 @@ if TYPE_CHECKING:
 # ---- RFC 8439 2.8: AEAD construction. Keys and nonces are those of ChaCha20. ----
 
 
-def seal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None) -> bytes:
+def seal(
+    key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None, threads: SupportsIndex
+) -> bytes:
     """The ciphertext and its tag."""
     with view("data", data) as plaintext:
         at_most("data", len(plaintext), DATA_MAX)
         with view_of_associated(associated_data) as associated:
+            check_threads(threads)
             ciphertext, tag = encrypted(key, nonce, plaintext, associated)
             ciphertext.write(tag)
             return ciphertext.getvalue()
@@ -53,31 +57,48 @@ def check_sealed(data: memoryview) -> None:
         raise InvalidTag(f"data must be at least {TAG_SIZE} bytes, got {len(data)}")
 
 
-def unseal(key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None) -> bytes:
+def unseal(
+    key: bytes, nonce: bytes, data: Buffer, associated_data: Buffer | None, threads: SupportsIndex
+) -> bytes:
     """The plaintext, once the tag has been found right."""
     with view("data", data) as sealed:
         check_sealed(sealed)
         with view_of_associated(associated_data) as associated, sealed[:-TAG_SIZE] as ciphertext:
+            check_threads(threads)
             return joined(decrypted(key, nonce, ciphertext, associated, bytes(sealed[-TAG_SIZE:])))
 
 
-def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+def encrypt(
+    key: Buffer,
+    nonce: Buffer,
+    data: Buffer,
+    associated_data: Buffer | None = None,
+    *,
+    threads: SupportsIndex = 1,
+) -> bytes:
     """Encrypts and authenticates data: ChaCha20-Poly1305 (RFC 8439 2.8).
 
-    Does what ChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does; for a new key each time.
+    Does what ChaCha20Poly1305(key).encrypt does with the other arguments; for a new key each time.
 
         >>> from chapoly import chacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(12)
         >>> chacha20poly1305.encrypt(key, nonce, b"attack at dawn", b"from: HQ").hex()
         '79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164'
     """
-    return seal(key_of(key), nonce_of(nonce, 12), data, associated_data)
+    return seal(key_of(key), nonce_of(nonce, 12), data, associated_data, threads)
 
 
-def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+def decrypt(
+    key: Buffer,
+    nonce: Buffer,
+    data: Buffer,
+    associated_data: Buffer | None = None,
+    *,
+    threads: SupportsIndex = 1,
+) -> bytes:
     """Verifies and decrypts what encrypt returned: ChaCha20-Poly1305 (RFC 8439 2.8).
 
-    Does what ChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does; for a new key each time.
+    Does what ChaCha20Poly1305(key).decrypt does with the other arguments; for a new key each time.
 
         >>> from chapoly import chacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(12)
@@ -85,7 +106,7 @@ def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
         >>> chacha20poly1305.decrypt(key, nonce, data, b"from: HQ")
         b'attack at dawn'
     """
-    return unseal(key_of(key), nonce_of(nonce, 12), data, associated_data)
+    return unseal(key_of(key), nonce_of(nonce, 12), data, associated_data, threads)
 
 
 class _Key:
@@ -122,39 +143,63 @@ class _Key:
 
         return urandom(32)
 
-    def encrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+    def encrypt(
+        self,
+        nonce: Buffer,
+        data: Buffer,
+        associated_data: Buffer | None = None,
+        *,
+        threads: SupportsIndex = 1,
+    ) -> bytes:
         """Encrypts and authenticates data, and authenticates associated_data with it (RFC 8439 2.8).
 
         nonce is 12 bytes, or 24 for XChaCha20Poly1305, never used with this key before. data is at most
         274,877,906,880 bytes. Returns the ciphertext followed by its tag, 16 bytes more than data. decrypt
         needs the same associated_data; None is the same as b"".
+        Up to `threads` threads work on data together, fewer where each would have less than 256 KiB; the
+        result is the same. The pure implementation checks the number and uses one thread.
         Nothing that was passed in may change during the call.
-        Raises InvalidNonce, and CounterOverflow for too much data.
+        Raises InvalidNonce, CounterOverflow for too much data, and ValueError for fewer threads than 1.
 
             >>> from chapoly import ChaCha20Poly1305
             >>> ChaCha20Poly1305(bytes(range(32))).encrypt(bytes(12), b"attack at dawn", b"from: HQ").hex()
             '79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164'
         """
-        return seal(*self._for_chacha20(nonce), data, associated_data)
+        return seal(*self._for_chacha20(nonce), data, associated_data, threads)
 
-    def decrypt(self, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+    def decrypt(
+        self,
+        nonce: Buffer,
+        data: Buffer,
+        associated_data: Buffer | None = None,
+        *,
+        threads: SupportsIndex = 1,
+    ) -> bytes:
         """Verifies what encrypt returned, and only then decrypts it (RFC 8439 2.8).
 
         nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less
         than data.
+        Up to `threads` threads work on data together, fewer where each would have less than 256 KiB; the
+        result is the same. The pure implementation checks the number and uses one thread.
         Nothing that was passed in may change during the call.
-        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, and
-        CounterOverflow for more data than encrypt can return.
+        Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, CounterOverflow
+        for more data than encrypt can return, and ValueError for fewer threads than 1.
 
             >>> from chapoly import ChaCha20Poly1305
             >>> data = bytes.fromhex("79cc3650ce8d86b067413800d82dca90a6ad99a264a04a1c4e5b2cd39164")
             >>> ChaCha20Poly1305(bytes(range(32))).decrypt(bytes(12), data, b"from: HQ")
             b'attack at dawn'
         """
-        return unseal(*self._for_chacha20(nonce), data, associated_data)
+        return unseal(*self._for_chacha20(nonce), data, associated_data, threads)
 
     def encrypt_into(
-        self, nonce: Buffer, data: Buffer, associated_data: Buffer | None, buf: WritableBuffer
+        self,
+        nonce: Buffer,
+        data: Buffer,
+        associated_data: Buffer | None,
+        buf: WritableBuffer,
+        *,
+        threads: SupportsIndex = 1,
     ) -> int:
         """Does what encrypt does, but writes the result to buf and returns its length (RFC 8439 2.8).
 
@@ -178,12 +223,19 @@ class _Key:
                 check_output(
                     "buf", target, size + TAG_SIZE, nonce=nonce, data=plaintext, associated_data=associated
                 )
+                check_threads(threads)
                 with target[:size] as ciphertext:
                     target[size:] = encrypt_to(ciphertext, *inner, plaintext, associated)
                 return size + TAG_SIZE
 
     def decrypt_into(
-        self, nonce: Buffer, data: Buffer, associated_data: Buffer | None, buf: WritableBuffer
+        self,
+        nonce: Buffer,
+        data: Buffer,
+        associated_data: Buffer | None,
+        buf: WritableBuffer,
+        *,
+        threads: SupportsIndex = 1,
     ) -> int:
         """Does what decrypt does, but writes the result to buf and returns its length (RFC 8439 2.8).
 
@@ -206,6 +258,7 @@ class _Key:
             with view_of_associated(associated_data) as associated, view("buf", buf) as target:
                 size = len(sealed) - TAG_SIZE
                 check_output("buf", target, size, nonce=nonce, data=sealed, associated_data=associated)
+                check_threads(threads)
                 with sealed[:size] as ciphertext:
                     try:
                         return write(decrypted(*inner, ciphertext, associated, bytes(sealed[size:])), target)

@@ -9,7 +9,7 @@ from chapoly.pure.xchacha20 import inner
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Final, SupportsIndex
 
     from chapoly.pure._arguments import Buffer
 
@@ -17,23 +17,37 @@ if TYPE_CHECKING:
 # ---- draft-irtf-cfrg-xchacha 2.1: AEAD_XChaCha20_Poly1305 ----
 
 
-def encrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+def encrypt(
+    key: Buffer,
+    nonce: Buffer,
+    data: Buffer,
+    associated_data: Buffer | None = None,
+    *,
+    threads: SupportsIndex = 1,
+) -> bytes:
     """Encrypts and authenticates data: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
 
-    Does what XChaCha20Poly1305(key).encrypt(nonce, data, associated_data) does; for a new key each time.
+    Does what XChaCha20Poly1305(key).encrypt does with the other arguments; for a new key each time.
 
         >>> from chapoly import xchacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(24)
         >>> xchacha20poly1305.encrypt(key, nonce, b"attack at dawn", b"from: HQ").hex()
         'f472f8a68fe3c57862ae1b589b788692900354600019836e9f3f081569cf'
     """
-    return seal(*inner(key_of(key), nonce_of(nonce, 24), 20), data, associated_data)
+    return seal(*inner(key_of(key), nonce_of(nonce, 24), 20), data, associated_data, threads)
 
 
-def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | None = None) -> bytes:
+def decrypt(
+    key: Buffer,
+    nonce: Buffer,
+    data: Buffer,
+    associated_data: Buffer | None = None,
+    *,
+    threads: SupportsIndex = 1,
+) -> bytes:
     """Verifies and decrypts what encrypt returned: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
 
-    Does what XChaCha20Poly1305(key).decrypt(nonce, data, associated_data) does; for a new key each time.
+    Does what XChaCha20Poly1305(key).decrypt does with the other arguments; for a new key each time.
 
         >>> from chapoly import xchacha20poly1305
         >>> key, nonce = bytes(range(32)), bytes(24)
@@ -41,7 +55,7 @@ def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
         >>> xchacha20poly1305.decrypt(key, nonce, data, b"from: HQ")
         b'attack at dawn'
     """
-    return unseal(*inner(key_of(key), nonce_of(nonce, 24), 20), data, associated_data)
+    return unseal(*inner(key_of(key), nonce_of(nonce, 24), 20), data, associated_data, threads)
 
 
 @final

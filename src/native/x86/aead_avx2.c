@@ -20,11 +20,11 @@ chapoly_aead_fn chapoly_aead_avx2;
 #pragma GCC optimize("O3", "no-schedule-insns", "no-tree-vectorize")
 #endif
 
-enum { ROUNDS = 20, PASS = 8 * BLOCK, FIRST = PASS - BLOCK, BLOCKS_PER_DOUBLE_ROUND = 3 };
+enum { ROUNDS = 20, PASS = 8 * BLOCK, BLOCKS_PER_DOUBLE_ROUND = 3 };
 
 /* The MAC, and what of the ciphertext it has still to take in. */
 typedef struct {
-    chapoly_poly1305 mac;
+    chapoly_poly1305 *mac;
     const uint8_t *message;
     size_t blocks;
 } backlog;
@@ -50,8 +50,8 @@ typedef struct {
 /* All rounds of eight blocks; in the first `busy` double rounds (0..10) three blocks of the MAC each. */
 INLINE void permute_and_authenticate(eight_blocks *x, backlog *b, unsigned busy)
 {
-    const uint64_t r0 = b->mac.r[0], r1 = b->mac.r[1], s1 = r1 + (r1 >> 2);
-    uint64_t h0 = b->mac.h[0], h1 = b->mac.h[1], h2 = b->mac.h[2], fold = 0, d1, middle, high, carry;
+    const uint64_t r0 = b->mac->r[0], r1 = b->mac->r[1], s1 = r1 + (r1 >> 2);
+    uint64_t h0 = b->mac->h[0], h1 = b->mac->h[1], h2 = b->mac->h[2], fold = 0, d1, middle, high, carry;
     const uint8_t *message = b->message;
     unsigned idle = ROUNDS / 2 - busy;
 
@@ -80,7 +80,7 @@ INLINE void permute_and_authenticate(eight_blocks *x, backlog *b, unsigned busy)
     h0 += fold; /* as at the end of poly1305_sse2.c: h2 <= 4 */
     carry = h0 < fold;
     h1 += carry;
-    b->mac.h[0] = h0, b->mac.h[1] = h1, b->mac.h[2] = h2 + (h1 < carry);
+    b->mac->h[0] = h0, b->mac->h[1] = h1, b->mac->h[2] = h2 + (h1 < carry);
 }
 
 static __attribute__((noinline)) AVX2 void pass(uint8_t *dst, const uint8_t *src, const uint32_t state[16],
@@ -93,41 +93,31 @@ static __attribute__((noinline)) AVX2 void pass(uint8_t *dst, const uint8_t *src
     finish(dst, src, x, state, 0);
 }
 
-AVX2 void chapoly_aead_avx2(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
-                            const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
-                            bool decrypting)
+AVX2 size_t chapoly_aead_avx2(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
+                              size_t len, size_t pending, const uint32_t state[16], bool decrypting)
 {
     static const uint8_t zeros[PASS];
     uint32_t at[16];
     uint8_t buffer[PASS];
     eight_blocks x;
-    backlog b = {.message = decrypting ? src : dst, .blocks = (decrypting ? len : FIRST) / 16};
-    size_t left = len - FIRST;
+    backlog b = {mac, (decrypting ? src : dst) - pending, (decrypting ? pending + len : pending) / 16};
+    const size_t rest = len % 16;
 
-    if (len <= FIRST) {
-        chapoly_aead_by_strips(kernel, tag, dst, src, len, associated_data, associated_len, state, decrypting);
-        return;
-    }
+    (void)kernel;
     memcpy(at, state, sizeof at);
-    kernel->chacha_pass(buffer, at, PASS / BLOCK); /* the block with the one-time key, and seven of keystream */
-    xor_bytes(dst, src, buffer + BLOCK, FIRST);
-    chapoly_poly1305_init(&b.mac, buffer);
-    chapoly_aead_absorb(kernel, &b.mac, associated_data, associated_len);
-    dst += FIRST, src += FIRST;
-
-    for (at[12] += 8; left >= PASS; left -= PASS, dst += PASS, src += PASS, at[12] += 8) {
+    for (; len >= PASS; len -= PASS, dst += PASS, src += PASS, at[12] += 8) {
         pass(dst, src, at, &x, &b);
         b.blocks += decrypting ? 0 : PASS / 16;
     }
-    if (left > 0) {
+    if (len > 0) {
         pass(buffer, zeros, at, &x, &b);
-        xor_bytes(dst, src, buffer, left);
-        b.blocks += decrypting ? 0 : left / 16;
+        xor_bytes(dst, src, buffer, len);
+        b.blocks += decrypting ? 0 : len / 16;
+        chapoly_wipe(buffer, sizeof buffer);
     }
-    chapoly_aead_finish(kernel, &b.mac, tag, b.message, 16 * b.blocks + len % 16, associated_len, len);
-    chapoly_wipe(buffer, sizeof buffer);
     chapoly_wipe(&x, sizeof x);
     chapoly_wipe(at, sizeof at);
+    return 16 * b.blocks + rest;
 }
 
 #endif
