@@ -87,7 +87,8 @@ const char *chapoly_cpu_feature(size_t index, bool *present)
 
 extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse2, chapoly_chacha_xor_avx2,
     chapoly_chacha_xor_neon;
-extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_avx2;
+extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_sse2,
+    chapoly_chacha_lanes_avx2;
 extern chapoly_hchacha_fn chapoly_hchacha_portable;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_neon;
@@ -100,7 +101,7 @@ static const chapoly_kernel table[] = {
 #endif
 #if defined(__x86_64__) && defined(__GNUC__)
     KERNEL(avx2, AVX2, by_strips, 8, avx2, 16),
-    KERNEL(sse2, SSE2, by_strips, 4, portable, 1),
+    KERNEL(sse2, SSE2, by_strips, 4, sse2, 8),
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
     LEFT_OUT(sse2, "it needs gcc or clang"),
