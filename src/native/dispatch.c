@@ -88,14 +88,14 @@ const char *chapoly_cpu_feature(size_t index, bool *present)
 extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse2, chapoly_chacha_xor_avx2,
     chapoly_chacha_xor_neon;
 extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_sse2,
-    chapoly_chacha_lanes_avx2;
+    chapoly_chacha_lanes_avx2, chapoly_chacha_lanes_neon;
 extern chapoly_hchacha_fn chapoly_hchacha_portable;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_neon;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
-    KERNEL(neon, NEON, by_strips, 6, portable, 1),
+    KERNEL(neon, NEON, by_strips, 6, neon, 8),
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
 #endif
