@@ -129,7 +129,8 @@ OTHERS = [memoryview(K), memoryview(bytes(64))[::2], array.array("H", range(16))
 NUMBERS = [0, 7, 8, 12, 20, True, -1, 10**5000] + [
     2**i + d for i in (32, 38, 62, 63, 64, 70) for d in (-1, 0, 1)
 ]
-arguments = st.sampled_from([*BUFFERS, *OTHERS, *NUMBERS])
+LISTS = [[], (), [N12], [bytes(24)], [K], [bytes(5), None], [RFC.ciphertext + RFC.tag], [5], {}]
+arguments = st.sampled_from([*BUFFERS, *OTHERS, *NUMBERS, *LISTS])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_errors(kernel: str, name: str, data: st.DataObject) -> None:
             result = entry(chapoly, name)(**good | changed)
         except Exception as error:
             return type(error).__name__, str(error)
-        return type(result).__name__, result if isinstance(result, (bytes, int)) else None
+        return type(result).__name__, result if isinstance(result, (bytes, int, list)) else None
 
     with chapoly.testing.use_kernel(kernel):
         native = outcome()

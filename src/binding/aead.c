@@ -4,13 +4,6 @@
  */
 #include "binding.h"
 
-typedef struct {
-    PyObject_HEAD
-    const chapoly_kernel *kernel; /* the one in use when the object was made */
-    size_t nonce_size;
-    uint8_t key[CHAPOLY_KEY_SIZE];
-} key_object;
-
 /* The nonce, the data and the associated data of one message. */
 static PyObject *encrypt(const module_state *state, const chapoly_kernel *kernel, const uint8_t *key,
                          size_t nonce_size, PyObject *const values[3])
@@ -177,6 +170,10 @@ RANDOM(xchacha20poly1305_generate_nonce, "XChaCha20Poly1305.generate_nonce", CHA
 static PyMethodDef chacha20poly1305_methods[] = {
     {"encrypt", FASTCALL(key_encrypt), DOC_ChaCha20Poly1305_encrypt},
     {"decrypt", FASTCALL(key_decrypt), DOC_ChaCha20Poly1305_decrypt},
+    {"encrypt_many", FASTCALL(key_encrypt_many), DOC_ChaCha20Poly1305_encrypt_many},
+    {"decrypt_many", FASTCALL(key_decrypt_many), DOC_ChaCha20Poly1305_decrypt_many},
+    {"encrypt_packed", FASTCALL(key_encrypt_packed), DOC_ChaCha20Poly1305_encrypt_packed},
+    {"decrypt_packed", FASTCALL(key_decrypt_packed), DOC_ChaCha20Poly1305_decrypt_packed},
     {"generate_key", FASTCALL(chacha20poly1305_generate_key) | METH_STATIC, DOC_ChaCha20Poly1305_generate_key},
     {"__reduce__", refuse_pickle, METH_NOARGS, NULL},
     {"__getstate__", refuse_pickle, METH_NOARGS, NULL},
@@ -187,6 +184,10 @@ static PyMethodDef chacha20poly1305_methods[] = {
 static PyMethodDef xchacha20poly1305_methods[] = {
     {"encrypt", FASTCALL(key_encrypt), DOC_XChaCha20Poly1305_encrypt},
     {"decrypt", FASTCALL(key_decrypt), DOC_XChaCha20Poly1305_decrypt},
+    {"encrypt_many", FASTCALL(key_encrypt_many), DOC_XChaCha20Poly1305_encrypt_many},
+    {"decrypt_many", FASTCALL(key_decrypt_many), DOC_XChaCha20Poly1305_decrypt_many},
+    {"encrypt_packed", FASTCALL(key_encrypt_packed), DOC_XChaCha20Poly1305_encrypt_packed},
+    {"decrypt_packed", FASTCALL(key_decrypt_packed), DOC_XChaCha20Poly1305_decrypt_packed},
     {"generate_key", FASTCALL(xchacha20poly1305_generate_key) | METH_STATIC, DOC_XChaCha20Poly1305_generate_key},
     {"generate_nonce", FASTCALL(xchacha20poly1305_generate_nonce) | METH_STATIC,
      DOC_XChaCha20Poly1305_generate_nonce},

@@ -6,13 +6,14 @@ from io import BytesIO
 
 from chapoly.errors import InvalidTag
 from chapoly.pure._arguments import at_most, key_of, nonce_of, view
+from chapoly.pure._batch import _Batches, decrypt_each, encrypt_each
 from chapoly.pure._types import final
 from chapoly.pure.chacha20 import BLOCK_SIZE, joined, keystream, xor
 from chapoly.pure.poly1305 import authenticate, pieces_of
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Final, NoReturn, Self
 
     from chapoly.pure._arguments import Buffer
@@ -108,8 +109,48 @@ def decrypt(key: Buffer, nonce: Buffer, data: Buffer, associated_data: Buffer | 
     return unseal(key_of(key), nonce_of(nonce, 12), data, associated_data)
 
 
+def encrypt_many(
+    keys: Sequence[Buffer],
+    nonces: Sequence[Buffer],
+    datas: Sequence[Buffer],
+    associated_datas: Buffer | Sequence[Buffer | None] | None = None,
+) -> list[bytes]:
+    """Encrypts many messages, each under its own key: ChaCha20-Poly1305 (RFC 8439 2.8).
+
+    Does what ChaCha20Poly1305.encrypt_many does. keys is a sequence with the key of each message, 32
+    bytes. Raises InvalidKey too, with the index of the key; then nothing has been encrypted.
+
+        >>> from chapoly import chacha20poly1305
+        >>> keys, nonces = [bytes(range(32)), bytes(32)], [bytes(12), bytes(12)]
+        >>> packets = chacha20poly1305.encrypt_many(keys, nonces, [b"attack at dawn", b"retreat"])
+        >>> packets[1] == chacha20poly1305.encrypt(keys[1], nonces[1], b"retreat")
+        True
+    """
+    return encrypt_each(encrypt, 12, keys, nonces, datas, associated_datas)
+
+
+def decrypt_many(
+    keys: Sequence[Buffer],
+    nonces: Sequence[Buffer],
+    datas: Sequence[Buffer],
+    associated_datas: Buffer | Sequence[Buffer | None] | None = None,
+) -> list[bytes | None]:
+    """Decrypts many messages, each under its own key: ChaCha20-Poly1305 (RFC 8439 2.8).
+
+    Does what ChaCha20Poly1305.decrypt_many does. keys is a sequence with the key of each message, 32
+    bytes. Raises InvalidKey too, with the index of the key; then nothing has been decrypted.
+
+        >>> from chapoly import chacha20poly1305
+        >>> keys, nonces = [bytes(range(32)), bytes(32)], [bytes(12), bytes(12)]
+        >>> packets = chacha20poly1305.encrypt_many(keys, nonces, [b"attack at dawn", b"retreat"])
+        >>> chacha20poly1305.decrypt_many(keys, nonces, [b"forged", packets[1]])
+        [None, b'retreat']
+    """
+    return decrypt_each(decrypt, 12, keys, nonces, datas, associated_datas)
+
+
 @final
-class ChaCha20Poly1305:
+class ChaCha20Poly1305(_Batches):
     """A key for ChaCha20-Poly1305, encryption with authentication (RFC 8439 2.8).
 
     key is 32 bytes, which are copied; generate_key() makes one. Raises InvalidKey. Any number of threads may
@@ -131,7 +172,7 @@ class ChaCha20Poly1305:
     __module__ = "chapoly"
 
     KEY_SIZE: Final[int] = 32
-    NONCE_SIZE: Final[int] = 12
+    NONCE_SIZE: Final[int] = 12  # type: ignore[misc]
     TAG_SIZE: Final[int] = 16
 
     _key: bytes
