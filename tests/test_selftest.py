@@ -17,7 +17,7 @@ import chapoly.pure
 from chapoly import _backend, _selftest
 
 pure = chapoly.pure
-FUNCTIONS = ("chacha_xor", "hchacha", "poly1305_blocks")
+FUNCTIONS = ("chacha_xor", "hchacha", "poly1305_blocks", "chacha_lanes")
 RETURN = {"EM_X86_64": b"\xc3", "EM_386": b"\xc3", "EM_AARCH64": bytes.fromhex("c0035fd6")}
 SHOW = "import chapoly; print(chapoly.backend, chapoly.kernel, *chapoly.kernels())"
 
@@ -150,6 +150,11 @@ def opens_anything(key: bytes, nonce: bytes, data: bytes, _associated_data: byte
     return pure.chacha20_cipher(key, 1, nonce, data[:-16])
 
 
+def turned(name: str) -> dict[str, Any]:
+    """A flat function whose list comes the wrong way round."""
+    return {name: lambda *args: [*reversed(getattr(pure, name)(*args))]}
+
+
 # One fault for each code path that the self-test promises to reach.
 FAULTS: dict[str, dict[str, Any]] = {
     "block": twisted("chacha20_block", always),
@@ -163,6 +168,8 @@ FAULTS: dict[str, dict[str, Any]] = {
     "24-byte nonce": twisted("xchacha20poly1305_encrypt", always),
     "decrypt": twisted("chacha20poly1305_decrypt", always),
     "refused tag": {"chacha20poly1305_decrypt": opens_anything},
+    "encrypted batch": turned("chacha20poly1305_encrypt_many"),
+    "decrypted batch": turned("chacha20poly1305_decrypt_many"),
 }
 
 

@@ -28,6 +28,10 @@ def known_answers(chapoly: "ModuleType") -> dict[str, bool]:
     """Whether an implementation (native or pure) gives each known answer, by the answer's name."""
     seal, open_ = chapoly.chacha20poly1305_encrypt, chapoly.chacha20poly1305_decrypt
     long = seal(_KEY, _LONG_NONCE, _LONG, b"header")
+    # Of 1, 1, 2, 2, ... blocks, 34 in all: they fill the lanes of any kernel, also of one, and leave two.
+    batch = [_KEY] * 18, [_LONG[i : i + 12] for i in range(18)]
+    short = [_LONG[i : i + 64 * (i > 1)] for i in range(18)]
+    packets = chapoly.chacha20poly1305_encrypt_many(*batch, short, b"header")
     return {
         "block (RFC 8439 2.3.2)": chapoly.chacha20_block(
             _KEY, 1, bytes.fromhex("000000090000004a00000000")
@@ -55,6 +59,12 @@ def known_answers(chapoly: "ModuleType") -> dict[str, bool]:
         == "c0875924c1c7987947deafd8780acf49",
         "encrypt, long with a tail": long[-16:].hex() == "30c3f435d77453da49f75605faa7274e",
         "decrypt, long with a tail": open_(_KEY, _LONG_NONCE, long, b"header") == _LONG,
+        "encrypt, a batch": chapoly.poly1305_mac(_KEY, b"".join(packets)).hex()
+        == "d7ad41be0acd6997bbb99eb69263d985",
+        "decrypt, a batch with a forged tag": chapoly.chacha20poly1305_decrypt_many(
+            *batch, [*packets[:-1], packets[0]], b"header"
+        )
+        == [*short[:-1], None],
         "refuse a forged tag": _refuses(chapoly, long[:-1] + bytes([long[-1] ^ 128])),
     }
 
