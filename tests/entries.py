@@ -1,6 +1,7 @@
 """Every entry point with good arguments, so that a promise about all of them is one test."""
 
 import re
+from array import array
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from operator import attrgetter
@@ -50,6 +51,28 @@ def key_methods(name: str, v: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+def many(v: Any) -> dict[str, dict[str, Any]]:
+    """The methods of a key for many messages, with one."""
+    one = {"associated_data": v.aad}
+    nonces, associated_datas = {"nonces": [v.nonce]}, {"associated_datas": [v.aad]}
+    size, sealed = len(v.msg), v.ciphertext + v.tag
+    return {
+        ".encrypt_many": nonces | {"datas": [v.msg]} | associated_datas,
+        ".decrypt_many": nonces | {"datas": [sealed]} | associated_datas,
+        ".encrypt_packed": {"nonces": v.nonce, "data": v.msg, "offsets": array("q", [0, size])}
+        | {"out": bytearray(size + 16)}
+        | one,
+        ".decrypt_packed": {"nonces": v.nonce, "data": sealed, "offsets": array("q", [0, size + 16])}
+        | {"out": bytearray(size), "failed": bytearray(1)}
+        | one,
+    }
+
+
+def under_keys(v: Any) -> dict[str, dict[str, Any]]:
+    """The functions for many messages, with one."""
+    return {m: {"keys": [v.key]} | good for m, good in many(v).items() if m.endswith("many")}
+
+
 def stream(nonce: bytes) -> dict[str, Any]:
     return {"key": K, "nonce": nonce, "counter": 0, "rounds": 20}
 
@@ -93,6 +116,10 @@ TABLE: dict[str, dict[str, Any]] = {
     "Poly1305.verify": {"tag": MAC.key[16:]},  # of an empty message
     "Poly1305.digest": {},
     "Poly1305.hexdigest": {},
+    **{"ChaCha20Poly1305" + method: good for method, good in many(RFC).items()},
+    **{"XChaCha20Poly1305" + method: good for method, good in many(DRAFT).items()},
+    **{"chacha20poly1305" + method: good for method, good in under_keys(RFC).items()},
+    **{"xchacha20poly1305" + method: good for method, good in under_keys(DRAFT).items()},
     "Tag": {"tag": MAC.tag},
     **{
         name + method: good

@@ -90,7 +90,6 @@ class Extension:
             if (source.endswith(f"_{kernel}.c") or function.text.endswith(f"_{kernel}"))
             and not function.text.startswith("_")  # what sanitizers add
             and not function.text.endswith(".cold")  # what never runs
-            and "chacha_lanes" not in function.text  # of batches, for which Python has no name yet
         ]
         assert own, f"no function of {kernel} among the symbols"
         return own

@@ -1,49 +1,33 @@
 """Pages of the documentation as programs: the Python blocks of a page are, in their order, one session.
 
 A block with prompts shows what comes out, and that is compared. One without is code that the blocks after it,
-and tests, may use. A line `% needs NAME` before a block names what chapoly does not have yet: a public name,
-and a parameter of it if that is what is awaited.
+and tests, may use.
 """
 
 import doctest
-import inspect
 import re
-from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 DOCS = Path(__file__).parents[1] / "docs"
-BLOCK = re.compile(r"(?:^% needs ([^\n]*)\n)?^```python\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
 class Block(NamedTuple):
     line: int
-    needs: str  # or nothing
     code: str
 
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    return [Block(text.count("\n", 0, m.start(2)), m[1] or "", m[2]) for m in BLOCK.finditer(text)]
-
-
-def exists(api: ModuleType, needed: str) -> bool:
-    """Whether chapoly has what a block needs."""
-    name, *parameters = needed.split()
-    try:
-        thing = attrgetter(name)(api)
-    except AttributeError:
-        return False
-    return all(parameter in inspect.signature(thing).parameters for parameter in parameters)
+    return [Block(text.count("\n", 0, m.start(1)), m[1]) for m in BLOCK.finditer(text)]
 
 
 def session(page: Path, api: ModuleType) -> dict[str, Any]:
     """Runs the blocks of a page, and returns the names that they have defined."""
     names: dict[str, Any] = {"__name__": page.stem}
     for block in blocks(page):
-        if block.needs and not exists(api, block.needs):
-            continue
         if ">>> " not in block.code:
             exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
             continue

@@ -7,6 +7,7 @@ import mmap
 import re
 import sys
 import tracemalloc
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -246,7 +247,8 @@ def test_refused_calls_leave_nothing_behind(native_api: ModuleType, name: str) -
 
     for _ in range(200):
         refused()
-    counted = [value for value in good.values() if isinstance(value, (bytes, bytearray))]
+    given = [item for value in good.values() for item in (value if isinstance(value, list) else [value])]
+    counted = [value for value in given if isinstance(value, (bytes, bytearray))]
     references = [sys.getrefcount(value) for value in counted]
     assert leaves_nothing(refused)
     assert [sys.getrefcount(value) for value in counted] == references
@@ -258,6 +260,10 @@ def test_objects_are_freed(native_api: ModuleType) -> None:
             aead = getattr(native_api, name)(**good)
             nonce = bytes(aead.NONCE_SIZE)
             aead.decrypt(nonce, aead.encrypt(nonce, MESSAGE))
+            packets = aead.encrypt_many([nonce, bytearray(nonce)], [MESSAGE, b""], [None, MESSAGE])
+            aead.decrypt_many((nonce, nonce), [memoryview(packets[0]), b""], None)
+            with suppress(native_api.InvalidNonce):
+                aead.encrypt_many([nonce, b"nonce"], [memoryview(MESSAGE), MESSAGE])
             aead.encryptor(nonce, MESSAGE).update(MESSAGE)
             aead.unverified_decryptor(nonce, MESSAGE).update(MESSAGE)
         for name in STREAMS:
@@ -303,3 +309,39 @@ def test_when_memory_is_short_nothing_has_been_written(native_api: ModuleType, n
             assert shortages >= (1 if name.endswith("decrypt_in_place") else 2)
             return
     pytest.fail("it never succeeds")
+
+
+@pytest.mark.parametrize("size", [0, 64, 1420])
+@pytest.mark.parametrize("count", [1, 2, 64, 1000])
+def test_a_batch_allocates_one_table_and_its_results(native_api: ModuleType, size: int, count: int) -> None:
+    row = 128  # bytes at most for each packet, however long it is
+    for name in ("ChaCha20Poly1305", "XChaCha20Poly1305"):
+        aead = getattr(native_api, name)(K)
+        nonces, datas = [bytes(aead.NONCE_SIZE)] * count, [bytes(size)] * count
+        sealed = aead.encrypt_many(nonces, datas)
+        for call, messages in ((aead.encrypt_many, datas), (aead.decrypt_many, sealed)):
+            kept, peak, result = allocated(lambda: call(nonces, messages))  # noqa: B023
+            of_results = sum(0 if message == b"" else sys.getsizeof(message) for message in result)
+            assert kept <= sys.getsizeof(result) + of_results
+            assert peak - kept <= (row * count if count > 1 else 0)
+        # A buffer is some bytes more for each packet.
+        buffers = [memoryview(message) for message in sealed]
+        kept, peak, result = allocated(lambda: aead.decrypt_many(nonces, buffers))  # noqa: B023
+        assert kept <= sys.getsizeof(result) + of_results
+        assert peak - kept <= 2 * row * count
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 1000])
+def test_packed_messages_allocate_nothing(native_api: ModuleType, count: int) -> None:
+    for name in ("ChaCha20Poly1305", "XChaCha20Poly1305"):
+        aead = getattr(native_api, name)(K)
+        nonces, data = bytes(aead.NONCE_SIZE * count), bytes(100 * count)
+        offsets = array("q", range(0, 100 * count + 1, 100))
+        sealed = bytearray(116 * count)
+        kept, peak, written = allocated(lambda: aead.encrypt_packed(nonces, data, offsets, sealed))  # noqa: B023
+        number = 0 if written <= 256 else sys.getsizeof(written)
+        assert (kept, peak) == (number, number)
+        offsets = array("q", range(0, 116 * count + 1, 116))
+        out, failed = bytearray(100 * count), bytearray(count)
+        decrypt = aead.decrypt_packed
+        assert allocated(lambda: decrypt(nonces, sealed, offsets, out, failed)) == (0, 0, 0)  # noqa: B023

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 import test_types
-from pages import DOCS, blocks, exists, session
+from pages import DOCS, blocks, session
 
 # tests/migrating runs the examples that need other libraries, and a command writes benchmarks.
 ELSEWHERE = {"migrating", "benchmarks"}
@@ -39,11 +39,6 @@ def test_no_block_of_python_escapes() -> None:
     for page in DOCS.rglob("*.md"):
         fences = re.findall(r"^.*```+ *\{?(?:code-block\} *)?py.*$", page.read_text(encoding="utf-8"), re.M)
         assert fences == ["```python"] * len(blocks(page)), name(page)
-
-
-def test_nothing_that_exists_is_marked_as_missing(api: ModuleType) -> None:
-    marks = {block.needs for page in DOCS.rglob("*.md") for block in blocks(page) if block.needs}
-    assert [mark for mark in marks if exists(api, mark)] == []
 
 
 def test_every_public_name_has_its_entry(api: ModuleType) -> None:

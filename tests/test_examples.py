@@ -18,6 +18,7 @@ import chapoly.testing
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
+MANY = [name for name in ENTRIES if name.endswith(("_many", "_packed"))]
 
 
 def run(name: str, text: str) -> int:

@@ -170,7 +170,8 @@ NUMBERS = [0, 7, 8, 12, 20, True, -1, 10**5000] + [
     2**i + d for i in (32, 38, 62, 63, 64, 70) for d in (-1, 0, 1)
 ]
 WRITABLE = (bytearray, array.array)
-arguments = st.sampled_from([*BUFFERS, *OTHERS, *NUMBERS])
+LISTS = [[], (), [N12], [bytes(24)], [K], [bytes(5), None], [RFC.ciphertext + RFC.tag], [5], {}]
+arguments = st.sampled_from([*BUFFERS, *OTHERS, *NUMBERS, *LISTS])
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,11 @@ def leaves_a_byte(right: Any, nonce: bytes, data: bytes, associated_data: bytes,
         raise
 
 
+def turned(name: str) -> dict[str, Any]:
+    """A flat function whose list comes the wrong way round."""
+    return {name: lambda *args: [*reversed(getattr(pure, name)(*args))]}
+
+
 # The numbers of blocks for which one kernel or another has code of its own, and bytes of messages likewise.
 CHACHA = [
     (1, 2),
@@ -217,11 +222,14 @@ CHACHA = [
 POLY1305 = [(0, 240), (241, 319), (320, 1279), (1280, 2**38)]
 AEAD = {"short": (16, 448), "middle": (1024 + 16 + 1, 8192), "long": (8192 + 15 * 64 + 16 + 1, 2**38)}
 
+
 # One fault for each code path that the self-test promises to reach.
 FAULTS: dict[str, dict[str, Any]] = {
     "block": twisted("chacha20_block", always),
     "hchacha20": twisted("chacha20_hchacha20", always),
     "24-byte nonce": twisted("xchacha20poly1305_encrypt", always),
+    "encrypted batch": turned("chacha20poly1305_encrypt_many"),
+    "decrypted batch": turned("chacha20poly1305_decrypt_many"),
 }
 FAULTS |= {f"{n} rounds": twisted("chacha20_cipher", blocks(1, 1, n)) for n in (8, 12)}
 FAULTS |= {f"{n} rounds, wide": twisted("chacha20_cipher", blocks(33, 99, n)) for n in (8, 12, 20)}

@@ -4,13 +4,6 @@
  */
 #include "binding.h"
 
-typedef struct {
-    PyObject_HEAD
-    const chapoly_kernel *kernel; /* the one in use when the object was made */
-    size_t nonce_size;
-    uint8_t key[CHAPOLY_KEY_SIZE];
-} key_object;
-
 /* ---- One message: whose key, what the call was given, and where the result goes. ---- */
 
 typedef struct {
@@ -397,6 +390,10 @@ RANDOM(xchacha20poly1305_generate_nonce, "XChaCha20Poly1305.generate_nonce", CHA
         {"decrypt_in_place", FASTCALL(key_decrypt_in_place), DOC_##type##_decrypt_in_place},                         \
         {"encryptor", FASTCALL(key_encryptor), DOC_##type##_encryptor},                                              \
         {"unverified_decryptor", FASTCALL(key_unverified_decryptor), DOC_##type##_unverified_decryptor},             \
+        {"encrypt_many", FASTCALL(key_encrypt_many), DOC_##type##_encrypt_many},                                     \
+        {"decrypt_many", FASTCALL(key_decrypt_many), DOC_##type##_decrypt_many},                                     \
+        {"encrypt_packed", FASTCALL(key_encrypt_packed), DOC_##type##_encrypt_packed},                               \
+        {"decrypt_packed", FASTCALL(key_decrypt_packed), DOC_##type##_decrypt_packed},                               \
         {"generate_key", FASTCALL(prefix##_generate_key) | METH_STATIC, DOC_##type##_generate_key},                  \
         __VA_ARGS__ REFUSE_PICKLE,                                                                                   \
         {NULL, NULL, 0, NULL},                                                                                       \

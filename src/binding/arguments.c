@@ -158,20 +158,30 @@ void drop_values(const signature *s, PyObject **values)
 
 static uint8_t nothing; /* where an empty buffer without an address points */
 
-static void raise_not_bytes_like(PyObject *object, const char *name)
+/* "NAME must be WHAT", or "NAME[INDEX] must be WHAT". */
+static void raise_must_be(PyObject *error, const char *name, Py_ssize_t index, PyObject *what)
 {
-    PyObject *type = PyType_GetName(Py_TYPE(object));
-
-    if (type != NULL)
-        PyErr_Format(PyExc_TypeError, "%s must be bytes-like, not %U", name, type);
-    Py_XDECREF(type);
+    if (what != NULL && index < 0)
+        PyErr_Format(error, "%s must be %U", name, what);
+    else if (what != NULL)
+        PyErr_Format(error, "%s[%zd] must be %U", name, index, what);
+    Py_XDECREF(what);
 }
 
-/* Takes over what PyObject_GetBuffer gave. */
-static bool check_contiguous(buffer *b, const char *name)
+/* index is that of an item, or -1. */
+static bool acquire_any(buffer *b, PyObject *object, const char *name, Py_ssize_t index)
 {
+    if (!PyObject_CheckBuffer(object)) {
+        PyObject *type = PyType_GetName(Py_TYPE(object));
+        if (type != NULL)
+            raise_must_be(PyExc_TypeError, name, index, PyUnicode_FromFormat("bytes-like, not %U", type));
+        Py_XDECREF(type);
+        return false;
+    }
+    if (PyObject_GetBuffer(object, &b->view, PyBUF_FULL_RO) < 0)
+        return false;
     if (!PyBuffer_IsContiguous(&b->view, 'C')) {
-        PyErr_Format(PyExc_BufferError, "%s must be C-contiguous", name);
+        raise_must_be(PyExc_BufferError, name, index, PyUnicode_FromString("C-contiguous"));
         PyBuffer_Release(&b->view);
         return false;
     }
@@ -182,11 +192,12 @@ static bool check_contiguous(buffer *b, const char *name)
 
 bool acquire_slowly(buffer *b, PyObject *object, const char *name)
 {
-    if (!PyObject_CheckBuffer(object)) {
-        raise_not_bytes_like(object, name);
-        return false;
-    }
-    return PyObject_GetBuffer(object, &b->view, PyBUF_FULL_RO) == 0 && check_contiguous(b, name);
+    return acquire_any(b, object, name, -1);
+}
+
+bool acquire_item_slowly(buffer *b, PyObject *object, const char *name, size_t index)
+{
+    return acquire_any(b, object, name, (Py_ssize_t)index);
 }
 
 bool acquire_exactly(buffer *b, PyObject *object, const char *name, size_t size, PyObject *error)

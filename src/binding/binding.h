@@ -74,18 +74,27 @@ typedef struct {
 /* Fills in the view of any buffer. What is written to is acquired so: check_output reads view.readonly. */
 bool acquire_slowly(buffer *, PyObject *, const char *name);
 
+/* The same for item `index` of a list, which messages call NAME[INDEX]. */
+bool acquire_item_slowly(buffer *, PyObject *, const char *name, size_t index);
+
+/* The content and the size of an object that is bytes. */
+static inline uint8_t *bytes_of(PyObject *object, size_t *size)
+{
+#ifdef Py_LIMITED_API
+    *size = (size_t)PyBytes_Size(object);
+    return (uint8_t *)PyBytes_AsString(object);
+#else
+    *size = (size_t)PyBytes_GET_SIZE(object);
+    return (uint8_t *)PyBytes_AS_STRING(object);
+#endif
+}
+
 /* The same, but of exact bytes only the address and the size: what every input is acquired by. */
 static inline bool acquire(buffer *b, PyObject *object, const char *name)
 {
     if (!PyBytes_CheckExact(object))
         return acquire_slowly(b, object, name);
-#ifdef Py_LIMITED_API
-    b->bytes = (uint8_t *)PyBytes_AsString(object);
-    b->size = (size_t)PyBytes_Size(object);
-#else
-    b->bytes = (uint8_t *)PyBytes_AS_STRING(object);
-    b->size = (size_t)PyBytes_GET_SIZE(object);
-#endif
+    b->bytes = bytes_of(object, &b->size);
     return true;
 }
 
@@ -284,7 +293,8 @@ typedef struct {
 
 #define FASTCALL(function) ((PyCFunction)(void (*)(void))(function)), METH_FASTCALL | METH_KEYWORDS
 
-extern public_function chacha20_functions[], poly1305_functions[], aead_functions[]; /* each ends with NULL */
+/* Each ends with NULL. */
+extern public_function chacha20_functions[], poly1305_functions[], aead_functions[], batch_functions[];
 #ifndef Py_LIMITED_API
 PyObject *chacha20poly1305_vectorcall(PyObject *type, PyObject *const *args, size_t count, PyObject *keywords);
 PyObject *xchacha20poly1305_vectorcall(PyObject *type, PyObject *const *args, size_t count, PyObject *keywords);
@@ -308,5 +318,18 @@ PyObject *new_unverified_decryptor(const module_state *, const chapoly_kernel *,
         "__reduce_ex__", refuse_pickle, METH_O, NULL                                                                 \
     }
 PyObject *refuse_pickle(PyObject *self, PyObject *unused);
+
+/* ---- A key for the AEAD, in aead.c; its methods for many messages are in batch.c. ---- */
+
+typedef struct {
+    PyObject_HEAD
+    const chapoly_kernel *kernel; /* the one in use when the object was made */
+    size_t nonce_size;
+    uint8_t key[CHAPOLY_KEY_SIZE];
+} key_object;
+
+typedef PyObject *fastcall(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+
+fastcall key_encrypt_many, key_decrypt_many, key_encrypt_packed, key_decrypt_packed;
 
 #endif

@@ -204,7 +204,8 @@ static int execute(PyObject *module)
     module_state *state = PyModule_GetState(module);
 
     return import_errors(state) < 0 || add_types(module, state) < 0 || add_functions(module, chacha20_functions) < 0 ||
-                   add_functions(module, poly1305_functions) < 0 || add_functions(module, aead_functions) < 0
+                   add_functions(module, poly1305_functions) < 0 || add_functions(module, aead_functions) < 0 ||
+                   add_functions(module, batch_functions) < 0
                ? -1
                : 0;
 }

@@ -12,12 +12,16 @@ from chapoly.pure import chacha20_block as chacha20_block
 from chapoly.pure import chacha20_cipher as chacha20_cipher
 from chapoly.pure import chacha20_hchacha20 as chacha20_hchacha20
 from chapoly.pure import chacha20poly1305_decrypt as chacha20poly1305_decrypt
+from chapoly.pure import chacha20poly1305_decrypt_many as chacha20poly1305_decrypt_many
 from chapoly.pure import chacha20poly1305_encrypt as chacha20poly1305_encrypt
+from chapoly.pure import chacha20poly1305_encrypt_many as chacha20poly1305_encrypt_many
 from chapoly.pure import poly1305_mac as poly1305_mac
 from chapoly.pure import poly1305_verify as poly1305_verify
 from chapoly.pure import xchacha20_cipher as xchacha20_cipher
 from chapoly.pure import xchacha20poly1305_decrypt as xchacha20poly1305_decrypt
+from chapoly.pure import xchacha20poly1305_decrypt_many as xchacha20poly1305_decrypt_many
 from chapoly.pure import xchacha20poly1305_encrypt as xchacha20poly1305_encrypt
+from chapoly.pure import xchacha20poly1305_encrypt_many as xchacha20poly1305_encrypt_many
 
 def kernels() -> tuple[tuple[str, str | None, str | None], ...]:
     """Name of each native kernel, what keeps it from running, and why one before it is preferred; or None."""

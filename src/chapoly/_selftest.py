@@ -85,6 +85,14 @@ def known_answers(chapoly: "ModuleType", several_blocks: bool = True) -> dict[st
     }
     message = (_AEAD_KEY, _AEAD_NONCE, _SUNSCREEN, _AEAD_DATA)
     answers |= _aead(chapoly, " (RFC 8439 2.8.2)", message, "1ae10b594f09e26a7e902ecbd0600691")
+    answers |= _batch(
+        chapoly,
+        *(
+            (18, "d7ad41be0acd6997bbb99eb69263d985")
+            if several_blocks
+            else (2, "9eb783dce20a5a508b6616c9d9b3e1ae")
+        ),
+    )
     if not several_blocks:
         return answers
 
@@ -122,6 +130,25 @@ def _aead(
             _decrypt(chapoly, key, nonce, forged, associated_data) == refusal
         )
     return answers
+
+
+def _batch(chapoly: "ModuleType", count: int, tag: str) -> dict[str, bool]:
+    """Whether packets of 1, 1, 2, 2, 2 ... blocks, with the one for the one-time key, are sealed and opened.
+
+    The tag is that of all they become. 18 packets have 34 blocks: they fill the lanes of any kernel and
+    leave two.
+    """
+    keys, nonces = [_KEY] * count, [_DATA[i : i + 12] for i in range(count)]
+    datas = [_DATA[i : i + 64 * (i > 1)] for i in range(count)]
+    packets = chapoly.chacha20poly1305_encrypt_many(keys, nonces, datas, b"header")
+    forged = [*packets[:-1], packets[0]]
+    return {
+        "encrypt, a batch": chapoly.poly1305_mac(_KEY, b"".join(packets)).hex() == tag,
+        "decrypt, a batch with a forged tag": chapoly.chacha20poly1305_decrypt_many(
+            keys, nonces, forged, b"header"
+        )
+        == [*datas[:-1], None],
+    }
 
 
 def _decrypt(

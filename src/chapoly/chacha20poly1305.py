@@ -4,5 +4,7 @@ from chapoly._backend import implementation as _implementation
 
 encrypt = _implementation.chacha20poly1305_encrypt
 decrypt = _implementation.chacha20poly1305_decrypt
+encrypt_many = _implementation.chacha20poly1305_encrypt_many
+decrypt_many = _implementation.chacha20poly1305_decrypt_many
 
-__all__ = ["decrypt", "encrypt"]
+__all__ = ["decrypt", "decrypt_many", "encrypt", "encrypt_many"]

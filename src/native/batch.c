@@ -126,6 +126,10 @@ static enum chapoly_status each(const chapoly_kernel *kernel, chapoly_packet *pa
         if (len > CHAPOLY_AEAD_MAX)
             return CHAPOLY_COUNTER_OVERFLOW;
     }
+    if (count == 1) { /* at once: a batch of one should cost no more than one message */
+        alone(kernel, packets, nonce_size);
+        return CHAPOLY_OK;
+    }
 
     for (size_t n; count > 0; packets += n, count -= n) {
         n = window_size(kernel, packets, count, &blocks);

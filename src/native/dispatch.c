@@ -161,8 +161,8 @@ static const char *why_not(uint32_t wanted, struct features found)
 
 extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse2, chapoly_chacha_xor_avx2,
     chapoly_chacha_xor_avx512vl, chapoly_chacha_xor_avx512, chapoly_chacha_xor_neon;
-extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_avx2,
-    chapoly_chacha_lanes_avx512;
+extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_sse2, chapoly_chacha_lanes_avx2,
+    chapoly_chacha_lanes_avx512, chapoly_chacha_lanes_neon;
 extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_sse2, chapoly_chacha_pass_avx2,
     chapoly_chacha_pass_avx512vl, chapoly_chacha_pass_avx512, chapoly_chacha_pass_neon;
 extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
@@ -178,8 +178,8 @@ static const chapoly_kernel table[] = {
         .chacha_xor = chapoly_chacha_xor_neon,
         .chacha_pass = chapoly_chacha_pass_neon,
         .pass_blocks = 10,
-        .chacha_lanes = chapoly_chacha_lanes_portable,
-        .lanes = 1,
+        .chacha_lanes = chapoly_chacha_lanes_neon,
+        .lanes = 8,
         .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_neon,
         .aead = chapoly_aead_by_strips,
@@ -236,8 +236,8 @@ static const chapoly_kernel table[] = {
         .chacha_xor = chapoly_chacha_xor_sse2,
         .chacha_pass = chapoly_chacha_pass_sse2,
         .pass_blocks = 4,
-        .chacha_lanes = chapoly_chacha_lanes_portable,
-        .lanes = 1,
+        .chacha_lanes = chapoly_chacha_lanes_sse2,
+        .lanes = 8,
         .hchacha = chapoly_hchacha_sse2,
         .poly1305_blocks = chapoly_poly1305_blocks_sse2,
         .aead = chapoly_aead_by_strips,

@@ -439,6 +439,43 @@ static void test_chacha_splits(void)
     }
 }
 
+/*
+ * Every number of lanes, each block with a state and a counter of its own, and the room at the end of memory. Beyond
+ * the last lane there is no state.
+ */
+static void test_chacha_lanes(void)
+{
+    static const uint32_t edges[] = {0, 1, UINT32_MAX, 0x80000000, 826131956 /* of the concrete cases */};
+    uint8_t *const room = target + AREA - kernel->lanes * 64;
+    const uint32_t *states[CHAPOLY_LANES_MAX];
+    uint32_t counters[CHAPOLY_LANES_MAX];
+    chapoly_chacha chachas[CHAPOLY_LANES_MAX];
+    uint8_t key[32], nonce[12];
+    const uint8_t zeros[64] = {0};
+
+    CHECK(kernel->lanes >= 1 && kernel->lanes <= CHAPOLY_LANES_MAX, "%u lanes", kernel->lanes);
+    for (size_t round = 0; round < 20; round++)
+        for (size_t count = 1; count <= kernel->lanes; count++) {
+            for (size_t l = 0; l < CHAPOLY_LANES_MAX; l++) {
+                random_bytes(key, sizeof key);
+                random_bytes(nonce, sizeof nonce);
+                chapoly_chacha20_init(&chachas[l], key, nonce, 20);
+                chachas[l].words[12] = 0xa5a5a5a5; /* the counter stands elsewhere */
+                counters[l] = round % 2 ? (uint32_t)random64() : edges[(round / 2 + l) % 5];
+                states[l] = l < count ? chachas[l].words : NULL;
+            }
+            memset(room - 64, 0xa5, 64);
+            kernel->chacha_lanes(room, states, counters, count);
+            CHECK(all(room - 64, 64, 0xa5), "wrote before the room, %zu lanes", count);
+            for (size_t l = 0; l < count; l++) {
+                reference_xor(expected, zeros, 64, &chachas[l], counters[l]);
+                CHECK(memcmp(room + 64 * l, expected, 64) == 0, "lane %zu of %zu, counter %" PRIu32, l, count,
+                      counters[l]);
+                CHECK(chachas[l].words[12] == 0xa5a5a5a5, "the state of lane %zu of %zu changed", l, count);
+            }
+        }
+}
+
 /* ---- Poly1305. The reference: bytes as limbs, multiplied as on paper. ---- */
 
 enum { LIMBS = 17 }; /* 136 bits */
@@ -1039,6 +1076,7 @@ static void test_kernel(const char *how)
     test_chacha_lengths();
     test_chacha_alignment();
     test_chacha_splits();
+    test_chacha_lanes();
     test_poly1305_blocks();
     test_poly1305_updates();
     test_poly1305_ranges();

@@ -1,5 +1,6 @@
 """Every public name in use, as mypy --strict must accept it."""
 
+from array import array
 from typing import assert_type
 
 import chapoly
@@ -92,6 +93,14 @@ assert_type(mac.hexdigest(), str)
 mac.verify(tag=memoryview(bytes(16)))
 assert_type(mac.name, str)
 assert_type(Poly1305.digest_size + mac.block_size, int)
+assert_type(aead.encrypt_many([nonce], [data]), list[bytes])
+assert_type(aead.encrypt_many((nonce, bytearray(nonce)), [data, memoryview(data)], b"header"), list[bytes])
+assert_type(aead.decrypt_many([nonce, nonce], (data, data), [None, b"header"]), list[bytes | None])
+assert_type(chacha20poly1305.encrypt_many([key], [nonce], [data], associated_datas=None), list[bytes])
+assert_type(xchacha20poly1305.decrypt_many([key], [nonce], datas=[data]), list[bytes | None])
+offsets, failed = array("q", [0, 4]), bytearray(1)
+assert_type(aead.encrypt_packed(nonce, data, offsets, out), int)
+assert_type(aead.decrypt_packed(nonce, data, memoryview(offsets), out, failed, associated_data=None), int)
 
 with ChaCha20(key, nonce, counter=1, rounds=20) as stream:
     assert_type(stream, ChaCha20)

@@ -36,6 +36,14 @@ ChaCha20Poly1305(key).decrypt(nonce, data, threads=2.0)  # arg-type
 ChaCha20Poly1305(key).seal(nonce, data)  # attr-defined
 ChaCha20Poly1305.generate_nonce()  # attr-defined
 XChaCha20Poly1305.generate_nonce(24)  # call-arg
+ChaCha20Poly1305(key).encrypt_many(nonce, [data])  # arg-type
+ChaCha20Poly1305(key).encrypt_many([nonce], ["text"])  # list-item
+ChaCha20Poly1305(key).encrypt_many([nonce], [None])  # list-item
+plain: list[bytes] = ChaCha20Poly1305(key).decrypt_many([nonce], [data])  # assignment
+ChaCha20Poly1305(key).encrypt_packed(nonce, data, [0, 4], out)  # arg-type
+ChaCha20Poly1305(key).encrypt_packed(nonce, data, out, data)  # arg-type
+ChaCha20Poly1305(key).decrypt_packed(nonce, data, out, out)  # call-arg
+chacha20poly1305.encrypt_many([nonce], [data])  # call-arg
 ChaCha20(key, nonce, 1)  # call-arg
 ChaCha20(key, nonce, counter="1")  # arg-type
 ChaCha20(key, nonce).update_into(data)  # call-arg

@@ -20,7 +20,9 @@ from chapoly.pure.chacha20 import cipher as chacha20_cipher
 from chapoly.pure.chacha20 import hchacha20 as chacha20_hchacha20
 from chapoly.pure.chacha20poly1305 import ChaCha20Poly1305 as ChaCha20Poly1305
 from chapoly.pure.chacha20poly1305 import decrypt as chacha20poly1305_decrypt
+from chapoly.pure.chacha20poly1305 import decrypt_many as chacha20poly1305_decrypt_many
 from chapoly.pure.chacha20poly1305 import encrypt as chacha20poly1305_encrypt
+from chapoly.pure.chacha20poly1305 import encrypt_many as chacha20poly1305_encrypt_many
 from chapoly.pure.incremental import Encryptor as Encryptor
 from chapoly.pure.incremental import UnverifiedDecryptor as UnverifiedDecryptor
 from chapoly.pure.poly1305 import Poly1305 as Poly1305
@@ -31,7 +33,9 @@ from chapoly.pure.xchacha20 import XChaCha20 as XChaCha20
 from chapoly.pure.xchacha20 import cipher as xchacha20_cipher
 from chapoly.pure.xchacha20poly1305 import XChaCha20Poly1305 as XChaCha20Poly1305
 from chapoly.pure.xchacha20poly1305 import decrypt as xchacha20poly1305_decrypt
+from chapoly.pure.xchacha20poly1305 import decrypt_many as xchacha20poly1305_decrypt_many
 from chapoly.pure.xchacha20poly1305 import encrypt as xchacha20poly1305_encrypt
+from chapoly.pure.xchacha20poly1305 import encrypt_many as xchacha20poly1305_encrypt_many
 
 __all__ = [
     "ChaCha20",
@@ -47,12 +51,16 @@ __all__ = [
     "chacha20_cipher",
     "chacha20_hchacha20",
     "chacha20poly1305_decrypt",
+    "chacha20poly1305_decrypt_many",
     "chacha20poly1305_encrypt",
+    "chacha20poly1305_encrypt_many",
     "poly1305_mac",
     "poly1305_verify",
     "xchacha20_cipher",
     "xchacha20poly1305_decrypt",
+    "xchacha20poly1305_decrypt_many",
     "xchacha20poly1305_encrypt",
+    "xchacha20poly1305_encrypt_many",
 ]
 
 # Functions are known by the module that users import them from.
@@ -61,11 +69,15 @@ for _function in (
     chacha20_cipher,
     chacha20_hchacha20,
     chacha20poly1305_decrypt,
+    chacha20poly1305_decrypt_many,
     chacha20poly1305_encrypt,
+    chacha20poly1305_encrypt_many,
     poly1305_mac,
     poly1305_verify,
     xchacha20_cipher,
     xchacha20poly1305_decrypt,
+    xchacha20poly1305_decrypt_many,
     xchacha20poly1305_encrypt,
+    xchacha20poly1305_encrypt_many,
 ):
     _function.__module__ = _function.__module__.replace(".pure", "")

@@ -14,6 +14,7 @@ from chapoly.pure._arguments import (
     overlap,
     view,
 )
+from chapoly.pure._batch import _Batches, decrypt_each, encrypt_each
 from chapoly.pure._types import final
 from chapoly.pure.aead import (
     DATA_MAX,
@@ -28,6 +29,7 @@ from chapoly.pure.incremental import Encryptor, UnverifiedDecryptor, begin
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Final, NoReturn, Self, SupportsIndex
 
     from chapoly.pure._arguments import Buffer, WritableBuffer
@@ -109,7 +111,7 @@ def decrypt(
     return unseal(key_of(key), nonce_of(nonce, 12), data, associated_data, threads)
 
 
-class _Key:
+class _Key(_Batches):
     """What the two types of keys have in common. They differ in the nonce."""
 
     __slots__ = ("_key",)
@@ -393,6 +395,46 @@ class _Key:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
     __getstate__ = __reduce__
+
+
+def encrypt_many(
+    keys: Sequence[Buffer],
+    nonces: Sequence[Buffer],
+    datas: Sequence[Buffer],
+    associated_datas: Buffer | Sequence[Buffer | None] | None = None,
+) -> list[bytes]:
+    """Encrypts many messages, each under its own key: ChaCha20-Poly1305 (RFC 8439 2.8).
+
+    Does what ChaCha20Poly1305.encrypt_many does. keys is a sequence with the key of each message, 32
+    bytes. Raises InvalidKey too, with the index of the key; then nothing has been encrypted.
+
+        >>> from chapoly import chacha20poly1305
+        >>> keys, nonces = [bytes(range(32)), bytes(32)], [bytes(12), bytes(12)]
+        >>> packets = chacha20poly1305.encrypt_many(keys, nonces, [b"attack at dawn", b"retreat"])
+        >>> packets[1] == chacha20poly1305.encrypt(keys[1], nonces[1], b"retreat")
+        True
+    """
+    return encrypt_each(encrypt, 12, keys, nonces, datas, associated_datas)
+
+
+def decrypt_many(
+    keys: Sequence[Buffer],
+    nonces: Sequence[Buffer],
+    datas: Sequence[Buffer],
+    associated_datas: Buffer | Sequence[Buffer | None] | None = None,
+) -> list[bytes | None]:
+    """Decrypts many messages, each under its own key: ChaCha20-Poly1305 (RFC 8439 2.8).
+
+    Does what ChaCha20Poly1305.decrypt_many does. keys is a sequence with the key of each message, 32
+    bytes. Raises InvalidKey too, with the index of the key; then nothing has been decrypted.
+
+        >>> from chapoly import chacha20poly1305
+        >>> keys, nonces = [bytes(range(32)), bytes(32)], [bytes(12), bytes(12)]
+        >>> packets = chacha20poly1305.encrypt_many(keys, nonces, [b"attack at dawn", b"retreat"])
+        >>> chacha20poly1305.decrypt_many(keys, nonces, [b"forged", packets[1]])
+        [None, b'retreat']
+    """
+    return decrypt_each(decrypt, 12, keys, nonces, datas, associated_datas)
 
 
 @final

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from chapoly.pure._arguments import key_of, nonce_of
+from chapoly.pure._batch import decrypt_each, encrypt_each
 from chapoly.pure._types import final
 from chapoly.pure.chacha20poly1305 import _Key, seal, unseal
 from chapoly.pure.xchacha20 import inner
 
 TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Final, SupportsIndex
 
     from chapoly.pure._arguments import Buffer
@@ -56,6 +58,46 @@ def decrypt(
         b'attack at dawn'
     """
     return unseal(*inner(key_of(key), nonce_of(nonce, 24), 20), data, associated_data, threads)
+
+
+def encrypt_many(
+    keys: Sequence[Buffer],
+    nonces: Sequence[Buffer],
+    datas: Sequence[Buffer],
+    associated_datas: Buffer | Sequence[Buffer | None] | None = None,
+) -> list[bytes]:
+    """Encrypts many messages, each under its own key: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
+
+    Does what XChaCha20Poly1305.encrypt_many does. keys is a sequence with the key of each message, 32
+    bytes. Raises InvalidKey too, with the index of the key; then nothing has been encrypted.
+
+        >>> from chapoly import xchacha20poly1305
+        >>> keys, nonces = [bytes(range(32)), bytes(32)], [bytes(24), bytes(24)]
+        >>> packets = xchacha20poly1305.encrypt_many(keys, nonces, [b"attack at dawn", b"retreat"])
+        >>> packets[1] == xchacha20poly1305.encrypt(keys[1], nonces[1], b"retreat")
+        True
+    """
+    return encrypt_each(encrypt, 24, keys, nonces, datas, associated_datas)
+
+
+def decrypt_many(
+    keys: Sequence[Buffer],
+    nonces: Sequence[Buffer],
+    datas: Sequence[Buffer],
+    associated_datas: Buffer | Sequence[Buffer | None] | None = None,
+) -> list[bytes | None]:
+    """Decrypts many messages, each under its own key: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha 2.1).
+
+    Does what XChaCha20Poly1305.decrypt_many does. keys is a sequence with the key of each message, 32
+    bytes. Raises InvalidKey too, with the index of the key; then nothing has been decrypted.
+
+        >>> from chapoly import xchacha20poly1305
+        >>> keys, nonces = [bytes(range(32)), bytes(32)], [bytes(24), bytes(24)]
+        >>> packets = xchacha20poly1305.encrypt_many(keys, nonces, [b"attack at dawn", b"retreat"])
+        >>> xchacha20poly1305.decrypt_many(keys, nonces, [b"forged", packets[1]])
+        [None, b'retreat']
+    """
+    return decrypt_each(decrypt, 24, keys, nonces, datas, associated_datas)
 
 
 @final

@@ -20,6 +20,7 @@
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_neon, chapoly_chacha_xor_portable;
 chapoly_chacha_pass_fn chapoly_chacha_pass_neon, chapoly_chacha_pass_portable;
+chapoly_chacha_lanes_fn chapoly_chacha_lanes_neon;
 
 /* Before register allocation gcc moves instructions apart for speed, which costs more in spills here than it gains. */
 #ifndef __clang__
@@ -39,6 +40,9 @@ enum { BLOCK = CHAPOLY_BLOCK_SIZE, GROUP = 4 * BLOCK };
 #define ROW_B(k) ((k) & 1 ? 3 : 1)
 #define ROW_D(k) ((k) & 1 ? 1 : 3)
 #define WORD(row, i, k) (4 * (row) + ((i) + ((k) & 4 ? (row) : 0)) % 4)
+
+/* What moves the bytes of each word so that it is rotated left by 8 bits. */
+static const uint8_t left8_bytes[16] = {3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14};
 
 INLINE uint32x4_t rotate(uint32x4_t v, int step, uint8x16_t left8)
 {
@@ -98,16 +102,27 @@ INLINE void group_start(uint32x4_t x[16], const uint32_t state[16], uint32_t fir
     x[12] = vaddq_u32(vdupq_n_u32(first), vld1q_u32(lane));
 }
 
+/* The four words in each of four vectors change places: lane j of w[i] becomes lane i of w[j]. */
+INLINE void transpose(uint32x4_t w[4])
+{
+    const uint32x4_t lo = vzip1q_u32(w[0], w[2]), lo1 = vzip1q_u32(w[1], w[3]);
+    const uint32x4_t hi = vzip2q_u32(w[0], w[2]), hi1 = vzip2q_u32(w[1], w[3]);
+
+    w[0] = vzip1q_u32(lo, lo1);
+    w[1] = vzip2q_u32(lo, lo1);
+    w[2] = vzip1q_u32(hi, hi1);
+    w[3] = vzip2q_u32(hi, hi1);
+}
+
 /* The feed-forward and the xor, row by row: a 4x4 transpose of words 4r..4r+3 gives row r of each of the blocks. */
 INLINE void group_finish(uint8_t *dst, const uint8_t *src, const uint32x4_t x[16], const uint32_t state[16],
                          uint32_t first)
 {
 #pragma GCC unroll 4
     for (int r = 0; r < 4; r++) {
-        const uint32x4_t lo = vzip1q_u32(x[4 * r], x[4 * r + 2]), lo1 = vzip1q_u32(x[4 * r + 1], x[4 * r + 3]);
-        const uint32x4_t hi = vzip2q_u32(x[4 * r], x[4 * r + 2]), hi1 = vzip2q_u32(x[4 * r + 1], x[4 * r + 3]);
-        const uint32x4_t row[4] = {vzip1q_u32(lo, lo1), vzip2q_u32(lo, lo1), vzip1q_u32(hi, hi1), vzip2q_u32(hi, hi1)};
+        uint32x4_t row[4] = {x[4 * r], x[4 * r + 1], x[4 * r + 2], x[4 * r + 3]};
         uint32x4_t start = vld1q_u32(state + 4 * r);
+        transpose(row);
 #pragma GCC unroll 4
         for (uint32_t b = 0; b < 4; b++) {
             if (r == 3)
@@ -147,7 +162,6 @@ INLINE void scalar_finish(uint8_t *dst, const uint8_t *src, const uint32_t x[16]
 INLINE void blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int groups,
                    const bool pair)
 {
-    static const uint8_t left8_bytes[16] = {3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14};
     const uint8x16_t left8 = vld1q_u8(left8_bytes);
     const uint32_t counter = state[12], first = 4 * (uint32_t)groups; /* scalar block */
     uint32x4_t x[16], y[16];
@@ -238,6 +252,82 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
         }
     }
     chapoly_wipe(at, sizeof at);
+}
+
+/* ---- A block of its own state in each lane: one group or two of four. ---- */
+
+/* Four states; where there are fewer, the last again. */
+INLINE void gather(uint32x4_t x[16], const uint32_t *const states[], const uint32_t counters[], size_t count)
+{
+    uint32_t counter[4];
+
+#pragma GCC unroll 4
+    for (int r = 0; r < 16; r += 4) {
+#pragma GCC unroll 4
+        for (size_t l = 0; l < 4; l++)
+            x[r + (int)l] = vld1q_u32(states[l < count ? l : count - 1] + r);
+        transpose(x + r);
+    }
+    for (size_t l = 0; l < 4; l++)
+        counter[l] = counters[l < count ? l : count - 1];
+    x[12] = vld1q_u32(counter);
+}
+
+/* The blocks one after the other, each with its own state added: the feed-forward. */
+INLINE void scatter(uint8_t *keystream, const uint32x4_t x[16], const uint32_t *const states[],
+                    const uint32_t counters[], size_t count)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+        uint32x4_t row[4] = {x[4 * r], x[4 * r + 1], x[4 * r + 2], x[4 * r + 3]};
+        transpose(row);
+#pragma GCC unroll 4
+        for (size_t l = 0; l < 4; l++) {
+            const size_t own = l < count ? l : count - 1;
+            uint32x4_t start = vld1q_u32(states[own] + 4 * r);
+            if (r == 3)
+                start = vsetq_lane_u32(counters[own], start, 0);
+            vst1q_u8(keystream + l * BLOCK + 16 * (size_t)r, vreinterpretq_u8_u32(vaddq_u32(row[l], start)));
+        }
+    }
+}
+
+INLINE void lanes(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[], size_t count,
+                  const int groups)
+{
+    const uint8x16_t left8 = vld1q_u8(left8_bytes);
+    uint32x4_t x[16], y[16];
+
+    gather(x, states, counters, count);
+    if (groups == 2)
+        gather(y, states + 4, counters + 4, count - 4);
+    for (int i = 0; i < 20; i += 2) {
+#pragma GCC unroll 4
+        for (int k = 0; k < 8; k += 2) {
+            two_steps(x, k, left8, NULL, 0, false);
+            if (groups == 2)
+                two_steps(y, k, left8, NULL, 0, false);
+        }
+    }
+    scatter(keystream, x, states, counters, count);
+    if (groups == 2)
+        scatter(keystream + GROUP, y, states + 4, counters + 4, count - 4);
+}
+
+NOINLINE void lanes4(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[], size_t count)
+{
+    lanes(keystream, states, counters, count, 1);
+}
+
+NOINLINE void lanes8(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[], size_t count)
+{
+    lanes(keystream, states, counters, count, 2);
+}
+
+void chapoly_chacha_lanes_neon(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
+                               size_t count)
+{
+    (count <= 4 ? lanes4 : lanes8)(keystream, states, counters, count);
 }
 
 #endif

@@ -15,6 +15,7 @@
 chapoly_chacha_xor_fn chapoly_chacha_xor_sse2;
 chapoly_chacha_pass_fn chapoly_chacha_pass_sse2;
 chapoly_hchacha_fn chapoly_hchacha_sse2;
+chapoly_chacha_lanes_fn chapoly_chacha_lanes_sse2;
 
 /* gcc's scheduler moves instructions apart before registers are allocated, which costs spills. */
 #ifndef __clang__
@@ -53,7 +54,7 @@ typedef struct {
     __m128i word[16];
 } four_blocks;
 
-INLINE __m128i counters(const uint32_t state[16], uint32_t skip)
+INLINE __m128i four_counters(const uint32_t state[16], uint32_t skip)
 {
     return _mm_add_epi32(_mm_set1_epi32((int)(state[12] + skip)), _mm_setr_epi32(0, 1, 2, 3));
 }
@@ -62,7 +63,7 @@ INLINE void start(four_blocks *x, const uint32_t state[16], uint32_t skip)
 {
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
-        x->word[i] = i == 12 ? counters(state, skip) : _mm_set1_epi32((int)state[i]);
+        x->word[i] = i == 12 ? four_counters(state, skip) : _mm_set1_epi32((int)state[i]);
 }
 
 /* Four quarter rounds (RFC 8439 2.1) side by side, on words i, 4 + (i + s) mod 4 and so on: s = 0 columns, 1 diagonals. */
@@ -96,6 +97,18 @@ INLINE void double_round(four_blocks *x)
         x->word[i] = word[i];
 }
 
+/* The four 32-bit words in each of four vectors change places: lane j of w[i] becomes lane i of w[j]. */
+INLINE void transpose(__m128i w[4])
+{
+    const __m128i lo = _mm_unpacklo_epi32(w[0], w[1]), lo2 = _mm_unpacklo_epi32(w[2], w[3]);
+    const __m128i hi = _mm_unpackhi_epi32(w[0], w[1]), hi2 = _mm_unpackhi_epi32(w[2], w[3]);
+
+    w[0] = _mm_unpacklo_epi64(lo, lo2);
+    w[1] = _mm_unpackhi_epi64(lo, lo2);
+    w[2] = _mm_unpacklo_epi64(hi, hi2);
+    w[3] = _mm_unpackhi_epi64(hi, hi2);
+}
+
 /* The feed-forward, 32-bit adds in each lane; then four words of four blocks at a time, transposed. */
 INLINE void finish(uint8_t *dst, const uint8_t *src, const four_blocks *x, const uint32_t state[16], uint32_t skip)
 {
@@ -104,14 +117,12 @@ INLINE void finish(uint8_t *dst, const uint8_t *src, const four_blocks *x, const
         __m128i w[4];
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
-            w[i] = _mm_add_epi32(x->word[r + i],
-                                 r + i == 12 ? counters(state, skip) : _mm_set1_epi32((int)state[r + i]));
-        const __m128i lo = _mm_unpacklo_epi32(w[0], w[1]), lo2 = _mm_unpacklo_epi32(w[2], w[3]);
-        const __m128i hi = _mm_unpackhi_epi32(w[0], w[1]), hi2 = _mm_unpackhi_epi32(w[2], w[3]);
-        xor_store(dst + 4 * r, src + 4 * r, _mm_unpacklo_epi64(lo, lo2));
-        xor_store(dst + 4 * r + BLOCK, src + 4 * r + BLOCK, _mm_unpackhi_epi64(lo, lo2));
-        xor_store(dst + 4 * r + 2 * BLOCK, src + 4 * r + 2 * BLOCK, _mm_unpacklo_epi64(hi, hi2));
-        xor_store(dst + 4 * r + 3 * BLOCK, src + 4 * r + 3 * BLOCK, _mm_unpackhi_epi64(hi, hi2));
+            w[i] = _mm_add_epi32(x->word[r + i], r + i == 12 ? four_counters(state, skip)
+                                                             : _mm_set1_epi32((int)state[r + i]));
+        transpose(w);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++)
+            xor_store(dst + j * BLOCK + 4 * r, src + j * BLOCK + 4 * r, w[j]);
     }
 }
 
@@ -140,6 +151,70 @@ NOINLINE void blocks8(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
     finish(dst, src, &x[0], state, 0);
     finish(dst + 4 * BLOCK, src + 4 * BLOCK, &x[1], state, 4);
 }
+
+/* ---- A block of its own state in each lane. ---- */
+
+/* Four states; where there are fewer, the last again. */
+INLINE void gather(four_blocks *x, const uint32_t *const states[], const uint32_t counters[], size_t count)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < 16; r += 4) {
+#pragma GCC unroll 4
+        for (size_t l = 0; l < 4; l++)
+            x->word[r + (int)l] = load(states[l < count ? l : count - 1] + r);
+        transpose(x->word + r);
+    }
+    uint32_t counter[4];
+    for (size_t l = 0; l < 4; l++)
+        counter[l] = counters[l < count ? l : count - 1];
+    x->word[12] = load(counter);
+}
+
+/* The feed-forward, and the blocks one after the other. */
+INLINE void scatter(uint8_t *keystream, const four_blocks *x, const four_blocks *start)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < 16; r += 4) {
+        __m128i w[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            w[i] = _mm_add_epi32(x->word[r + i], start->word[r + i]);
+        transpose(w);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++)
+            _mm_storeu_si128((void *)(keystream + j * BLOCK + 4 * r), w[j]);
+    }
+}
+
+/* Two groups in turn, like blocks8. */
+void chapoly_chacha_lanes_sse2(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
+                               size_t count)
+{
+    four_blocks start[2], x[2];
+    const bool both = count > 4;
+
+    gather(&start[0], states, counters, count);
+    x[0] = start[0];
+    if (both) {
+        gather(&start[1], states + 4, counters + 4, count - 4);
+        x[1] = start[1];
+    }
+    for (int i = 0; i < 20; i += 2) {
+        double_round(&x[0]);
+        __asm__("" : "+m"(x[0]));
+        if (both) {
+            double_round(&x[1]);
+            __asm__("" : "+m"(x[1]));
+        }
+    }
+    scatter(keystream, &x[0], &start[0]);
+    if (both)
+        scatter(keystream + 4 * BLOCK, &x[1], &start[1]);
+    chapoly_wipe(start, sizeof start);
+    chapoly_wipe(x, sizeof x);
+}
+
+/* ---- Two blocks, horizontally: a vector for each row of each block. ---- */
 
 /* ---- One or two blocks, horizontally: a vector for each row of each block. ---- */
 
