@@ -1,5 +1,6 @@
 """What every test shares: the kernel under test, and an option for slow machines."""
 
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -25,6 +26,15 @@ def native_api(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
     """The same with the native kernels alone, for what is compared with pure or only true of C."""
     with chapoly.testing.use_kernel(request.param):
         yield chapoly
+
+
+@pytest.fixture
+def eager_switches() -> Iterator[None]:
+    """Threads change as often as CPython lets them."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

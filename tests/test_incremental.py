@@ -252,6 +252,7 @@ if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
         assert computed(thing) == computed(same)
 
 
+@pytest.mark.usefixtures("eager_switches")
 @pytest.mark.parametrize("name", IN_PARTS)
 def test_a_call_during_another_is_refused_and_changes_nothing(api: ModuleType, name: str) -> None:
     # One thread makes a long update while this one calls; again if by bad luck no call fell into it.

@@ -1,6 +1,5 @@
 """Key objects are shared by threads freely."""
 
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -10,15 +9,6 @@ from entries import K
 from forms import DECRYPT, ENCRYPT, decrypt_in_parts, encrypt_in_parts
 
 SIZES = [0, 1, 100, 2047, 2048, 2049, 10000]  # about where the GIL begins to be released
-
-
-@pytest.fixture
-def eager_switches() -> object:
-    """Threads change as often as CPython lets them."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.usefixtures("eager_switches")
