@@ -1,7 +1,11 @@
 """The forms of an AEAD call, each as a function of key object, nonce, data and associated data."""
 
+import array
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import Any
+
+import chapoly
 
 Form = Callable[[Any, bytes, bytes, bytes | None], bytes]
 
@@ -43,6 +47,50 @@ DECRYPT: dict[str, Form] = {
     ),
     "decrypt_in_place": decrypt_in_place,
 }
+
+
+# ---- In company: the message is the first of three. ----
+
+
+def encrypt_many(key: Any, nonce: bytes, data: bytes, text: bytes | None) -> bytes:
+    return bytes(key.encrypt_many([nonce] * 3, [data, b"another", data[:99]], [text, b"", None])[0])
+
+
+def decrypt_many(key: Any, nonce: bytes, data: bytes, text: bytes | None) -> bytes:
+    plaintext, *others = key.decrypt_many([nonce] * 3, [data, bytes(99), b"too short"], text)
+    assert others == [None, None]
+    if plaintext is None:
+        raise chapoly.InvalidTag("tag does not match")
+    return bytes(plaintext)
+
+
+def packed(*messages: bytes) -> tuple[bytes, array.array[int]]:
+    return b"".join(messages), array.array("q", accumulate(map(len, messages), initial=0))
+
+
+def encrypt_packed(key: Any, nonce: bytes, data: bytes, text: bytes | None) -> bytes:
+    messages, offsets = packed(data, b"another", data[:99])
+    buf = bytearray(len(messages) + 48)
+    assert key.encrypt_packed(nonce * 3, messages, offsets, buf, text) == len(buf)
+    return bytes(buf[: len(data) + 16])
+
+
+def decrypt_packed(key: Any, nonce: bytes, data: bytes, text: bytes | None) -> bytes:
+    messages, offsets = packed(data, bytes(99), bytes(16))
+    buf, failed = bytearray(b"\x55" * (len(messages) - 48)), bytearray(b"\x55" * 3)
+    failures = key.decrypt_packed(nonce * 3, messages, offsets, buf, failed, text)
+    size = len(data) - 16
+    assert failures == sum(failed)
+    assert failed[1:] == b"\1\1"
+    assert buf[size:] == bytes(83)
+    if failed[0]:
+        assert buf == bytes(len(buf))
+        raise chapoly.InvalidTag("tag does not match")
+    return bytes(buf[:size])
+
+
+ENCRYPT_MANY: dict[str, Form] = {"encrypt_many": encrypt_many, "encrypt_packed": encrypt_packed}
+DECRYPT_MANY: dict[str, Form] = {"decrypt_many": decrypt_many, "decrypt_packed": decrypt_packed}
 
 
 # ---- In parts: `sizes` are those of the parts; what is left after them is one more. ----

@@ -233,7 +233,7 @@ def test_verifying_and_comparing_allocate_nothing(native_api: ModuleType) -> Non
 def test_refused_calls_leave_nothing_behind(native_api: ModuleType, name: str) -> None:
     call, good = entry(native_api, name), ENTRIES[name]
     bad = [good | {p: object()} for p in good]
-    if ".decrypt" in name:
+    if ".decrypt" in name and not name.endswith(("_many", "_packed")):  # which raise nothing for a forged one
         forged = "tag" if "tag" in good else "data"
         bad.append(good | {forged: good[forged][:-1] + b"x"})
 

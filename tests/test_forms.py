@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from entries import ENTRIES, KEYS, K, entry, having, make, refuses
-from forms import DECRYPT, ENCRYPT
+from forms import DECRYPT, DECRYPT_MANY, ENCRYPT, ENCRYPT_MANY
 
 SIZES = [0, 1, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1000, 2047, 2048, 5000, 70000]
 MARK = 0x55
@@ -31,15 +31,19 @@ def test_all_forms_give_the_same(api: ModuleType, owner: str, text: bytes | None
     for size in sizes(api):
         data = message(size)
         whole = key.encrypt(nonce, data, text)
-        for name, encrypt in ENCRYPT.items():
+        for name, encrypt in (ENCRYPT | ENCRYPT_MANY).items():
             assert encrypt(key, nonce, data, text) == whole, name
-        for name, decrypt in DECRYPT.items():
+        for name, decrypt in (DECRYPT | DECRYPT_MANY).items():
             assert decrypt(key, nonce, whole, text) == data, name
 
 
 def test_the_table_has_every_form() -> None:
     methods = {name.partition(".")[2] for name in ENTRIES if name.startswith("ChaCha20Poly1305.")}
-    assert {*ENCRYPT, *DECRYPT} == methods - {"generate_key", "encryptor", "unverified_decryptor"}
+    assert {*ENCRYPT, *DECRYPT, *ENCRYPT_MANY, *DECRYPT_MANY} == methods - {
+        "generate_key",
+        "encryptor",
+        "unverified_decryptor",
+    }
 
 
 def test_results_are_of_their_types(api: ModuleType) -> None:
@@ -96,7 +100,7 @@ def test_each_bit_of_the_tag_counts_in_every_form(api: ModuleType, owner: str) -
     whole = key.encrypt(nonce, b"data")
     for bit in range(128):
         forged = (int.from_bytes(whole, "big") ^ 1 << bit).to_bytes(len(whole), "big")
-        for decrypt in DECRYPT.values():
+        for decrypt in (DECRYPT | DECRYPT_MANY).values():
             with refuses(api.InvalidTag, "tag does not match"):
                 decrypt(key, nonce, forged, None)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from conftest import NATIVE_KERNELS, NO_NATIVE
 from entries import ENTRIES, KEYS, N12, NONCE_SIZES, RFC, STREAMS, K, entry, refuses
-from forms import DECRYPT, ENCRYPT, decrypt_in_parts, encrypt_in_parts
+from forms import DECRYPT, DECRYPT_MANY, ENCRYPT, ENCRYPT_MANY, decrypt_in_parts, encrypt_in_parts
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -131,9 +131,9 @@ def test_every_form_and_any_split(
     nonce = data.draw(nonces(NONCE_SIZES[name]))
     aead = getattr(api, name)(key)
     sealed = aead.encrypt(nonce, message, text)
-    for form, encrypt in ENCRYPT.items():
+    for form, encrypt in (ENCRYPT | ENCRYPT_MANY).items():
         assert encrypt(aead, nonce, message, text) == sealed, form
-    for form, decrypt in DECRYPT.items():
+    for form, decrypt in (DECRYPT | DECRYPT_MANY).items():
         assert decrypt(aead, nonce, sealed, text) == message, form
     assert encrypt_in_parts(aead, nonce, message, text, sizes) == sealed
     assert decrypt_in_parts(aead, nonce, sealed, text, sizes) == message
