@@ -64,7 +64,7 @@ def decrypt_many(key: Any, nonce: bytes, data: bytes, text: bytes | None) -> byt
     return bytes(plaintext)
 
 
-def packed(*messages: bytes) -> tuple[bytes, array.array[int]]:
+def packed(*messages: bytes) -> tuple[bytes, "array.array[int]"]:
     return b"".join(messages), array.array("q", accumulate(map(len, messages), initial=0))
 
 
