@@ -76,7 +76,7 @@ void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8
 }
 
 /* Strips that stay in the first-level cache from the cipher to the MAC. */
-size_t chapoly_aead_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
+size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
                               size_t len, size_t pending, const uint32_t state[16], bool decrypting)
 {
     enum { STRIP = 8192 };
@@ -98,16 +98,17 @@ size_t chapoly_aead_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *ma
 
 /*
  * A whole message: what it becomes, and the tag. Its first bytes are ciphered in the pass that makes the one-time key, so
- * that a short message takes one pass; their MAC is left for the kernel to make beside what follows. Only the counter of
- * the state changes.
+ * that a short message takes one pass; their MAC is left for the kernel to make beside what follows.
  */
-static void aead(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
-                 const uint8_t *associated_data, size_t associated_len, uint32_t state[16], bool decrypting)
+void chapoly_aead_by_passes(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
+                            const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
+                            bool decrypting)
 {
     const size_t room = (kernel->pass_blocks - 1) * CHAPOLY_BLOCK_SIZE, first = len < room ? len : room;
     const uint8_t *const ciphertext = decrypting ? src : dst;
     uint8_t pass[CHAPOLY_PASS_MAX * CHAPOLY_BLOCK_SIZE];
     chapoly_poly1305 mac;
+    uint32_t at[16];
     size_t made, pending;
 
     made = kernel->chacha_pass(pass, state, 1 + (first + CHAPOLY_BLOCK_SIZE - 1) / CHAPOLY_BLOCK_SIZE);
@@ -121,8 +122,10 @@ static void aead(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, co
     chapoly_wipe(pass, made * CHAPOLY_BLOCK_SIZE);
     chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
 
-    state[12] += (uint32_t)kernel->pass_blocks;
-    pending = kernel->aead(kernel, &mac, dst + first, src + first, len - first, first, state, decrypting);
+    memcpy(at, state, sizeof at);
+    at[12] += (uint32_t)kernel->pass_blocks;
+    pending = kernel->aead_part(kernel, &mac, dst + first, src + first, len - first, first, at, decrypting);
+    chapoly_wipe(at, sizeof at);
     chapoly_aead_finish(kernel, &mac, tag, ciphertext + (len - pending), pending, associated_len, len);
 }
 
@@ -142,7 +145,7 @@ enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *kernel, uint8_t *
     if (too_long(len))
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, key, nonce, nonce_size);
-    aead(kernel, tag, ciphertext, plaintext, len, associated_data, associated_len, chacha.words, false);
+    kernel->aead(kernel, tag, ciphertext, plaintext, len, associated_data, associated_len, chacha.words, false);
     chapoly_wipe(&chacha, sizeof chacha);
     return CHAPOLY_OK;
 }
@@ -174,8 +177,8 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, key, nonce, nonce_size);
     if (len <= HELD || !in_place)
-        aead(kernel, expected, len <= HELD ? held : plaintext, ciphertext, len, associated_data, associated_len,
-             chacha.words, true);
+        kernel->aead(kernel, expected, len <= HELD ? held : plaintext, ciphertext, len, associated_data, associated_len,
+                     chacha.words, true);
     else
         authenticate(kernel, expected, chacha.words, associated_data, associated_len, ciphertext, len);
     valid = chapoly_tag_equal(tag, expected);

@@ -168,7 +168,8 @@ extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_
 extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
-extern chapoly_aead_fn chapoly_aead_avx2;
+extern chapoly_aead_fn chapoly_aead_avx512;
+extern chapoly_aead_part_fn chapoly_aead_part_avx2, chapoly_aead_part_avx512;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
@@ -182,7 +183,8 @@ static const chapoly_kernel table[] = {
         .lanes = 8,
         .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_neon,
-        .aead = chapoly_aead_by_strips,
+        .aead = chapoly_aead_by_passes,
+        .aead_part = chapoly_aead_part_by_strips,
     },
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
@@ -197,9 +199,10 @@ static const chapoly_kernel table[] = {
         .pass_blocks = 16,
         .chacha_lanes = chapoly_chacha_lanes_avx512,
         .lanes = 32,
-        .hchacha = chapoly_hchacha_avx2,
+        .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_avx512,
-        .aead = chapoly_aead_by_strips,
+        .aead = chapoly_aead_avx512,
+        .aead_part = chapoly_aead_part_avx512,
     },
     {
         .name = "avx512vl",
@@ -211,7 +214,8 @@ static const chapoly_kernel table[] = {
         .lanes = 16,
         .hchacha = chapoly_hchacha_avx2,
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
-        .aead = chapoly_aead_by_strips,
+        .aead = chapoly_aead_by_passes,
+        .aead_part = chapoly_aead_part_by_strips,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx512, "it needs clang, or gcc 8 or later and not for Windows"),
@@ -228,7 +232,8 @@ static const chapoly_kernel table[] = {
         .lanes = 16,
         .hchacha = chapoly_hchacha_avx2,
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
-        .aead = chapoly_aead_avx2,
+        .aead = chapoly_aead_by_passes,
+        .aead_part = chapoly_aead_part_avx2,
     },
     {
         .name = "sse2",
@@ -240,7 +245,8 @@ static const chapoly_kernel table[] = {
         .lanes = 8,
         .hchacha = chapoly_hchacha_sse2,
         .poly1305_blocks = chapoly_poly1305_blocks_sse2,
-        .aead = chapoly_aead_by_strips,
+        .aead = chapoly_aead_by_passes,
+        .aead_part = chapoly_aead_part_by_strips,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
@@ -255,7 +261,8 @@ static const chapoly_kernel table[] = {
         .lanes = 1,
         .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_portable,
-        .aead = chapoly_aead_by_strips,
+        .aead = chapoly_aead_by_passes,
+        .aead_part = chapoly_aead_part_by_strips,
     },
 };
 

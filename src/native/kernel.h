@@ -52,18 +52,31 @@ typedef void chapoly_poly1305_blocks_fn(uint64_t h[3], const uint64_t r[2], cons
                                         uint64_t top);
 
 /*
- * Cipher and MAC of a long message of the AEAD (RFC 8439 2.8), or of a stretch of one: dst[i] = src[i] ^ keystream[i]
- * for i < len, and the ciphertext, which is dst, or src if `decrypting`, is added to the MAC. So are the `pending` bytes
- * of ciphertext before it, which have not been yet. Returns how many bytes at the end are pending now.
+ * A whole message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[i] for i < len, and the tag of the ciphertext,
+ * which is dst, or src if `decrypting`.
  *
  * kernel    the one that this belongs to, for the functions beside it.
- * state     as above; 20 rounds.
+ * state     as above with the counter 0, 20 rounds: block 0 gives the one-time key, and block 1 is the first for data.
+ * requires  len <= CHAPOLY_AEAD_MAX
+ * aliasing  no overlap, or, encrypting, dst == src. associated_data may be NULL if associated_len is 0, and likewise dst
+ *           and src.
+ */
+typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
+                             const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
+                             bool decrypting);
+
+/*
+ * A stretch of a long message: dst[i] = src[i] ^ keystream[i] for i < len, and the ciphertext is added to the MAC. So are
+ * the `pending` bytes of ciphertext before it, which have not been yet. Returns how many bytes at the end are pending
+ * now.
+ *
  * requires  of the counter what chacha_xor requires; pending a multiple of 16; nothing buffered in the MAC
  * ensures   what has been added is whole blocks of 16 bytes
- * aliasing  no overlap, or, encrypting, dst == src.
+ * aliasing  as above
  */
-typedef size_t chapoly_aead_fn(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
-                               size_t len, size_t pending, const uint32_t state[16], bool decrypting);
+typedef size_t chapoly_aead_part_fn(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst,
+                                    const uint8_t *src, size_t len, size_t pending, const uint32_t state[16],
+                                    bool decrypting);
 
 /*
  * keystream[64 l + j] = byte j of the ChaCha20 block with the words of states[l] and the counter counters[l], for l <
@@ -95,6 +108,7 @@ struct chapoly_kernel {
     chapoly_hchacha_fn *hchacha;
     chapoly_poly1305_blocks_fn *poly1305_blocks;
     chapoly_aead_fn *aead;
+    chapoly_aead_part_fn *aead_part;
     chapoly_chacha_pass_fn *chacha_pass;
     unsigned pass_blocks; /* 1..CHAPOLY_PASS_MAX */
     chapoly_chacha_lanes_fn *chacha_lanes;
@@ -102,10 +116,11 @@ struct chapoly_kernel {
 };
 
 /*
- * The same out of the functions above, for a kernel with nothing better: strips of a few KiB, ciphered and then
- * authenticated.
+ * The same out of the functions above, for a kernel with nothing better: a short message in the pass that makes its
+ * one-time key; and strips of a few KiB, ciphered and then authenticated.
  */
-chapoly_aead_fn chapoly_aead_by_strips;
+chapoly_aead_fn chapoly_aead_by_passes;
+chapoly_aead_part_fn chapoly_aead_part_by_strips;
 
 /* ---- For the AEAD of a kernel: parts that are the same for all (aead.c). ---- */
 

@@ -56,7 +56,7 @@ static void at_once(const chapoly_kernel *kernel, chapoly_message *message, uint
 
     memcpy(state, message->chacha.words, sizeof state);
     state[12] = (uint32_t)(1 + message->len / CHAPOLY_BLOCK_SIZE);
-    pending = kernel->aead(kernel, &message->mac, dst, src, len, 0, state, decrypting);
+    pending = kernel->aead_part(kernel, &message->mac, dst, src, len, 0, state, decrypting);
     chapoly_poly1305_update(kernel, &message->mac, (decrypting ? src : dst) + (len - pending), pending);
     message->len += len;
     chapoly_wipe(state, sizeof state);

@@ -52,7 +52,7 @@
     F(_mm512_shuffle_i32x4_0xee, OUT512(_mm512_shuffle_i32x4(X512, Y512, 0xee)))                                     \
     F(_mm512_shuffle_i32x4_0x88, OUT512(_mm512_shuffle_i32x4(X512, Y512, 0x88)))                                     \
     F(_mm512_shuffle_i32x4_0xdd, OUT512(_mm512_shuffle_i32x4(X512, Y512, 0xdd)))                                     \
-    F(_mm512_maskz_loadu_epi64, OUT512(_mm512_maskz_loadu_epi64((__mmask8)o->mask, (const uint8_t *)o->x + 1)))      \
+    F(_mm512_maskz_permutexvar_epi64, OUT512(_mm512_maskz_permutexvar_epi64((__mmask8)o->mask, X512, Y512)))         \
     F(_mm512_set1_epi64, OUT512(_mm512_set1_epi64((long long)o->word)))                                              \
     F(_mm512_setzero_si512, OUT512(_mm512_setzero_si512()))                                                          \
     F(_mm512_add_epi64, OUT512(_mm512_add_epi64(X512, Y512)))                                                        \

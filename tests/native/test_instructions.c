@@ -166,11 +166,14 @@ DEFINITION(masked64)
             copy(out, i, o->z, i, 64);
 }
 
+/* Elements of y; if n is 1, 0 where the mask has no bit. */
 DEFINITION(permute64)
 {
-    (void)n;
     for (unsigned i = 0; i < bits; i += 64)
-        copy(out, i, o->y, 256u * get(o->x, i + 2) + 128u * get(o->x, i + 1) + 64u * get(o->x, i), 64);
+        if (n == 1 && !(o->mask >> i / 64 & 1))
+            memset((uint8_t *)out + i / 8, 0, 8);
+        else
+            copy(out, i, o->y, 256u * get(o->x, i + 2) + 128u * get(o->x, i + 1) + 64u * get(o->x, i), 64);
 }
 
 /* z plus the 52 bits from bit n on of the product of x and y, which count with 52 bits each; added up on paper. */
@@ -235,7 +238,7 @@ static const struct definition {
     {"srli_epi64_44", right64, 44},
     {"shrdi_epi64_44", right128, 44},
     {"maskz_loadu_epi8", load, 8},
-    {"maskz_loadu_epi64", load, 64},
+    {"maskz_permutexvar_epi64", permute64, 1},
     {"mask_storeu_epi8", store, 8},
     {"broadcast_i32x4", broadcast, 128},
     {"set1_epi32", broadcast, 32},

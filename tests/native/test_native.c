@@ -1030,7 +1030,7 @@ static void test_choice(void)
         last = chapoly_kernel_at(i);
         if (first == NULL && chapoly_kernel_obstacle(last) == NULL)
             first = last;
-        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->chacha_lanes &&
+        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->aead_part && last->chacha_lanes &&
                                       last->chacha_pass),
               "%s lacks a function", chapoly_kernel_name(last));
     }
@@ -1092,6 +1092,8 @@ static void test_kernel(const char *how)
 extern chapoly_chacha_xor_fn emulated_chacha_xor_avx512, emulated_chacha_xor_avx512vl;
 extern chapoly_chacha_pass_fn emulated_chacha_pass_avx512, emulated_chacha_pass_avx512vl;
 extern chapoly_chacha_lanes_fn emulated_chacha_lanes_avx512;
+extern chapoly_aead_fn emulated_aead_avx512;
+extern chapoly_aead_part_fn emulated_aead_part_avx512;
 extern chapoly_poly1305_blocks_fn emulated_poly1305_blocks_avx512;
 
 /* The kernels of AVX-512 once more, compiled with emulated/immintrin.h: they run on any CPU. */
@@ -1105,6 +1107,8 @@ static void test_emulated(void)
             emulated.chacha_lanes = emulated_chacha_lanes_avx512;
             emulated.hchacha = portable_kernel()->hchacha;
             emulated.poly1305_blocks = emulated_poly1305_blocks_avx512;
+            emulated.aead = emulated_aead_avx512;
+            emulated.aead_part = emulated_aead_part_avx512;
         } else if (strcmp(emulated.name, "avx512vl") == 0) {
             emulated.chacha_xor = emulated_chacha_xor_avx512vl;
             emulated.chacha_pass = emulated_chacha_pass_avx512vl;

@@ -5,37 +5,17 @@
 
 #include "../bytes.h"
 #include "../kernel.h"
+#include "../rounds.h"
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_portable;
 chapoly_hchacha_fn chapoly_hchacha_portable;
 chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable;
 chapoly_chacha_pass_fn chapoly_chacha_pass_portable;
 
-static inline uint32_t rotate_left(uint32_t x, unsigned n)
-{
-    return x << n | x >> (32 - n);
-}
-
-/* RFC 8439 2.1. */
-#define QUARTER_ROUND(a, b, c, d)                                                                                    \
-    a += b, d = rotate_left(d ^ a, 16);                                                                              \
-    c += d, b = rotate_left(b ^ c, 12);                                                                              \
-    a += b, d = rotate_left(d ^ a, 8);                                                                               \
-    c += d, b = rotate_left(b ^ c, 7)
-
-/* RFC 8439 2.3: rounds in pairs, four columns and then four diagonals. */
 static inline void permute(uint32_t x[16], unsigned rounds)
 {
-    for (unsigned i = 0; i < rounds; i += 2) {
-        QUARTER_ROUND(x[0], x[4], x[8], x[12]);
-        QUARTER_ROUND(x[1], x[5], x[9], x[13]);
-        QUARTER_ROUND(x[2], x[6], x[10], x[14]);
-        QUARTER_ROUND(x[3], x[7], x[11], x[15]);
-        QUARTER_ROUND(x[0], x[5], x[10], x[15]);
-        QUARTER_ROUND(x[1], x[6], x[11], x[12]);
-        QUARTER_ROUND(x[2], x[7], x[8], x[13]);
-        QUARTER_ROUND(x[3], x[4], x[9], x[14]);
-    }
+    for (unsigned i = 0; i < rounds; i += 2)
+        chapoly_double_round(x);
 }
 
 /* RFC 8439 2.3 and 2.4: the block function, then xor. */

@@ -14,7 +14,7 @@
 
 #include "chacha20_avx2.h"
 
-chapoly_aead_fn chapoly_aead_avx2;
+chapoly_aead_part_fn chapoly_aead_part_avx2;
 
 #ifndef __clang__
 #pragma GCC optimize("O3", "no-schedule-insns", "no-tree-vectorize")
@@ -93,8 +93,9 @@ static __attribute__((noinline)) AVX2 void pass(uint8_t *dst, const uint8_t *src
     finish(dst, src, x, state, 0);
 }
 
-AVX2 size_t chapoly_aead_avx2(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
-                              size_t len, size_t pending, const uint32_t state[16], bool decrypting)
+AVX2 size_t chapoly_aead_part_avx2(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst,
+                                   const uint8_t *src, size_t len, size_t pending, const uint32_t state[16],
+                                   bool decrypting)
 {
     static const uint8_t zeros[PASS];
     uint32_t at[16];

@@ -42,6 +42,7 @@ INLINE void gather_blocks(vector out[4], vector a, vector b, vector c, vector d)
 }
 
 #include "chacha20_evex.h"
+#include "chacha20_evex_any.h"
 
 TARGET void chapoly_chacha_xor_avx512vl(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16],
                                         unsigned rounds)

@@ -45,10 +45,15 @@ INLINE vector slice_counters(uint32_t counter)
     return add(broadcast_word(counter), V_SI(load)((const void *)element_numbers));
 }
 
-/* The last row of the state, with counter + j in lane j. */
+/*
+ * The last row of the state, with counter + j in lane j. Word by word, as it was stored a moment ago: one load would wait
+ * until all of these stores have reached the cache.
+ */
 INLINE vector counter_row(const uint32_t state[16], uint32_t counter)
 {
-    return add(V(mask_set1_epi32)(broadcast_row(state + 12), FIRST_WORDS, (int)counter), V_SI(load)((const void *)lane_numbers));
+    const __m128i row = _mm_setr_epi32((int)counter, (int)state[13], (int)state[14], (int)state[15]);
+
+    return add(V(broadcast_i32x4)(row), V_SI(load)((const void *)lane_numbers));
 }
 
 /* The counter of each lane, further on by so many blocks. */
@@ -140,23 +145,21 @@ INLINE void finish_slice(uint8_t *dst, const uint8_t *src, size_t len, vector w[
     }
 }
 
-/* requires SLICE * BLOCK <= len <= WIDE * BLOCK */
-NOINLINE void blocks_wide(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], uint32_t counter,
-                          unsigned rounds)
+INLINE void start_wide(vector x[16], vector y[16], const uint32_t state[16], uint32_t counter)
 {
-    enum { HALF = SLICE * BLOCK };
-    vector x[16], y[16];
-
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++) {
         x[i] = i == 12 ? slice_counters(counter) : broadcast_word(state[i]);
         y[i] = i == 12 ? slice_counters(counter + SLICE) : broadcast_word(state[i]);
     }
-    do {
-        four_quarter_rounds(x, y, 0);
-        four_quarter_rounds(x, y, 1);
-        rounds -= 2;
-    } while (rounds > 0);
+}
+
+/* requires SLICE * BLOCK <= len <= WIDE * BLOCK */
+INLINE void finish_wide(uint8_t *dst, const uint8_t *src, size_t len, vector x[16], vector y[16],
+                        const uint32_t state[16], uint32_t counter)
+{
+    enum { HALF = SLICE * BLOCK };
+
     finish_slice(dst, src, HALF, x, state, slice_counters(counter));
     __asm__("" ::: "memory"); /* what is done to y begins when x is done, and its registers are free */
     finish_slice(dst + HALF, src + HALF, len - HALF, y, state, slice_counters(counter + SLICE));
@@ -180,72 +183,69 @@ INLINE void row_quarter_rounds(vector a[], vector b[], vector c[], vector d[], c
 #undef STEP
 }
 
-/* requires len <= groups * LANES * BLOCK */
-INLINE void horizontal(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], uint32_t counter,
-                       unsigned rounds, const int groups)
-{
-    vector a[MAX_GROUPS], b[MAX_GROUPS], c[MAX_GROUPS], d[MAX_GROUPS], last_row;
+/* Rows a, b, c and d of `groups` times LANES blocks. */
+typedef struct {
+    vector a[MAX_GROUPS], b[MAX_GROUPS], c[MAX_GROUPS], d[MAX_GROUPS];
+} rows;
 
-    last_row = counter_row(state, counter);
-    ALL(a[g] = broadcast_row(state); b[g] = broadcast_row(state + 4); c[g] = broadcast_row(state + 8); d[g] = last_row;
-        last_row = add_blocks(last_row, LANES))
-    for (unsigned i = 0; i < rounds; i += 2) {
-        row_quarter_rounds(a, b, c, d, groups);
-        /* Row b stays: turning a, c and d instead keeps the shuffles off the longest chain, which runs through b. */
-        ALL(a[g] = turn_row(a[g], 3); d[g] = turn_row(d[g], 2); c[g] = turn_row(c[g], 1))
-        row_quarter_rounds(a, b, c, d, groups);
-        ALL(a[g] = turn_row(a[g], 1); d[g] = turn_row(d[g], 2); c[g] = turn_row(c[g], 3))
-    }
-    last_row = counter_row(state, counter);
-#pragma GCC unroll 6
-    for (int g = 0; g < groups; g++) {
-        const size_t before = (size_t)g * LANES * BLOCK;
-        xor_blocks(dst + before, src + before, len > before ? len - before : 0, BLOCK, add(a[g], broadcast_row(state)),
-                   add(b[g], broadcast_row(state + 4)), add(c[g], broadcast_row(state + 8)), add(d[g], last_row));
-        last_row = add_blocks(last_row, LANES);
-    }
+INLINE void start_rows(rows *x, const uint32_t state[16], uint32_t counter, const int groups)
+{
+    vector last_row = counter_row(state, counter);
+
+    ALL(x->a[g] = broadcast_row(state); x->b[g] = broadcast_row(state + 4); x->c[g] = broadcast_row(state + 8);
+        x->d[g] = last_row; last_row = add_blocks(last_row, LANES))
 }
 
-#define HORIZONTAL(groups)                                                                                           \
-    NOINLINE void horizontal##groups(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16],         \
-                                     uint32_t counter, unsigned rounds)                                              \
-    {                                                                                                                \
-        horizontal(dst, src, len, state, counter, rounds, groups);                                                   \
-    }
-HORIZONTAL(1)
-HORIZONTAL(2)
-HORIZONTAL(4)
-HORIZONTAL(6)
-
-/* ---- Any length. ---- */
-
-/* Whole passes of keystream: requires blocks <= 4 * LANES */
-INLINE size_t pass_any(uint8_t *keystream, const uint32_t state[16], size_t blocks)
+INLINE void double_round_rows(rows *x, const int groups)
 {
-    static const uint8_t zeros[4 * LANES * BLOCK];
-    const size_t made = (blocks > 2 * LANES ? 4 : blocks > LANES ? 2 : 1) * LANES, len = made * BLOCK;
-
-    (made == 4 * LANES ? horizontal4 : made == 2 * LANES ? horizontal2 : horizontal1)(keystream, zeros, len, state,
-                                                                                      state[12], 20);
-    return made;
+    row_quarter_rounds(x->a, x->b, x->c, x->d, groups);
+    /* Row b stays: turning a, c and d instead keeps the shuffles off the longest chain, which runs through b. */
+    ALL(x->a[g] = turn_row(x->a[g], 3); x->d[g] = turn_row(x->d[g], 2); x->c[g] = turn_row(x->c[g], 1))
+    row_quarter_rounds(x->a, x->b, x->c, x->d, groups);
+    ALL(x->a[g] = turn_row(x->a[g], 1); x->d[g] = turn_row(x->d[g], 2); x->c[g] = turn_row(x->c[g], 3))
 }
 
-INLINE void xor_any(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
+/* The feed-forward of LANES blocks, and what xor_blocks does. */
+INLINE void finish_group(uint8_t *dst, const uint8_t *src, size_t len, const rows *x, size_t g,
+                         const uint32_t state[16], vector last_row)
+{
+    xor_blocks(dst, src, len, BLOCK, add(x->a[g], broadcast_row(state)), add(x->b[g], broadcast_row(state + 4)),
+               add(x->c[g], broadcast_row(state + 8)), add(x->d[g], last_row));
+}
+
+NOINLINE void finish_groups(uint8_t *dst, const uint8_t *src, size_t len, const rows *x, const uint32_t state[16],
+                            uint32_t counter)
 {
     enum { GROUP = LANES * BLOCK };
-    uint32_t counter = state[12];
+    vector last_row = counter_row(state, counter);
 
-    while (len > MAX_GROUPS * GROUP) {
-        const size_t part = len < WIDE * BLOCK ? len : WIDE * BLOCK;
-        blocks_wide(dst, src, part, state, counter, rounds);
-        dst += part, src += part, len -= part, counter += WIDE;
+#pragma GCC unroll 1
+    for (size_t g = 0; len > 0; g++) {
+        const size_t part = len < GROUP ? len : GROUP;
+        finish_group(dst, src, part, x, g, state, last_row);
+        last_row = add_blocks(last_row, LANES);
+        dst += part, src += part, len -= part;
     }
-    if (len > 4 * GROUP)
-        horizontal6(dst, src, len, state, counter, rounds);
-    else if (len > 2 * GROUP)
-        horizontal4(dst, src, len, state, counter, rounds);
-    else if (len > GROUP)
-        horizontal2(dst, src, len, state, counter, rounds);
-    else if (len > 0)
-        horizontal1(dst, src, len, state, counter, rounds);
+}
+
+/*
+ * Four groups or six go through memory, to be finished by one loop: as much code as they would be otherwise costs a
+ * single packet more than that.
+ * requires  len <= groups * LANES * BLOCK; if there are two groups, more than one of them
+ */
+INLINE void finish_rows(uint8_t *dst, const uint8_t *src, size_t len, const rows *x, const uint32_t state[16],
+                        uint32_t counter, const int groups)
+{
+    enum { GROUP = LANES * BLOCK };
+
+    if (groups > 2) {
+        rows kept = *x;
+        finish_groups(dst, src, len, &kept, state, counter);
+        chapoly_wipe(&kept, sizeof kept);
+        return;
+    }
+    const vector last_row = counter_row(state, counter);
+    finish_group(dst, src, groups == 1 ? len : GROUP, x, 0, state, last_row);
+    if (groups == 2)
+        finish_group(dst + GROUP, src + GROUP, len - GROUP, x, 1, state, add_blocks(last_row, LANES));
 }

@@ -52,6 +52,11 @@ FUNCTION __m128i _mm_loadu_si128(const void *p)
     return out;
 }
 
+FUNCTION __m128i _mm_setr_epi32(int a, int b, int c, int d)
+{
+    return (__m128i){.d = {(uint32_t)a, (uint32_t)b, (uint32_t)c, (uint32_t)d}};
+}
+
 /* ---- What both widths have. ---- */
 
 #define BOTH(bits, p, mask32, mask8)                                                                                 \
@@ -139,14 +144,6 @@ FUNCTION void _mm512_store_si512(void *to, __m512i x)
     memcpy(to, &x, sizeof x);
 }
 
-FUNCTION __m512i _mm512_maskz_loadu_epi64(__mmask8 mask, const void *from)
-{
-    __mmask64 bytes = 0;
-    for (unsigned i = 0; i < 8; i++)
-        bytes |= mask >> i & 1 ? UINT64_C(0xff) << 8 * i : 0;
-    return _mm512_maskz_loadu_epi8(bytes, from);
-}
-
 FUNCTION __m512i _mm512_set1_epi64(long long value)
 {
     __m512i out;
@@ -203,6 +200,11 @@ FUNCTION __m512i _mm512_mask_mov_epi64(__m512i otherwise, __mmask8 mask, __m512i
     for (unsigned i = 0; i < 8; i++)
         x.q[i] = mask >> i & 1 ? x.q[i] : otherwise.q[i];
     return x;
+}
+
+FUNCTION __m512i _mm512_maskz_permutexvar_epi64(__mmask8 mask, __m512i x, __m512i y)
+{
+    return _mm512_mask_mov_epi64(_mm512_setzero_si512(), mask, _mm512_permutexvar_epi64(x, y));
 }
 
 FUNCTION __m512i _mm512_mask_or_epi64(__m512i otherwise, __mmask8 mask, __m512i x, __m512i y)
