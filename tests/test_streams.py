@@ -62,6 +62,18 @@ def test_byte_by_byte(api: ModuleType, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STREAMS)
+def test_pieces_of_blocks_in_any_order(api: ModuleType, name: str) -> None:
+    whole = make(api, name).keystream(1000)
+    stream = make(api, name)
+    first = stream.tell()
+    pieces = [(10, 5), (15, 5), (20, 44), (63, 1), (64, 1), (10, 5), (60, 10), (66, 3), (0, 64), (1, 2)]
+    for at, size in pieces:
+        for shift in (0, 64, 640, 0):
+            stream.seek(first + at + shift)
+            assert stream.keystream(size) == whole[at + shift :][:size]
+
+
+@pytest.mark.parametrize("name", STREAMS)
 def test_empty_updates_change_nothing(api: ModuleType, name: str) -> None:
     whole, stream = reference(api, name), make(api, name)
     for at in range(0, LENGTH, 11):

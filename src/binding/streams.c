@@ -1,28 +1,30 @@
 /*
  * ChaCha20, XChaCha20 and ChaCha20Legacy: keystreams with a position.
  *
- * A position is a block and an offset in it, 0..63; only the very end is offset 64 of the last block. No keystream is
- * kept between calls: a block that was begun is computed again.
+ * A position is a block and an offset in it, 0..63; only the very end is offset 64 of the last block.
  */
 #include "binding.h"
 
 typedef struct {
     parts_object parts;
-    chapoly_chacha chacha;
+    struct {
+        chapoly_chacha chacha;
+        chapoly_begun_block begun;
+    } secrets;
     uint64_t block;
     unsigned offset;
 } stream_object;
 
 static uint64_t last_block(const stream_object *self)
 {
-    return self->chacha.wide ? UINT64_MAX : UINT32_MAX;
+    return self->secrets.chacha.wide ? UINT64_MAX : UINT32_MAX;
 }
 
 static uint64_t left(const parts_object *parts)
 {
     const stream_object *self = (const stream_object *)parts;
 
-    return chapoly_chacha_left(&self->chacha, self->block, self->offset);
+    return chapoly_chacha_left(&self->secrets.chacha, self->block, self->offset);
 }
 
 /* Moves on by `size` bytes, no more than are left. */
@@ -43,13 +45,17 @@ static void xor(parts_object *parts, uint8_t *out, const uint8_t *data, size_t s
 {
     stream_object *self = (stream_object *)parts;
 
-    RELEASING_GIL(size, threads_chacha_xor(threads_for(size, threads), parts->kernel, &self->chacha, self->block,
-                                           self->offset, out, data, size));
+    if (size < 64 && self->offset + size <= 64)
+        chapoly_chacha_xor_in_block(parts->kernel, &self->secrets.chacha, &self->secrets.begun, self->block,
+                                    self->offset, out, data, size);
+    else
+        RELEASING_GIL(size, threads_chacha_xor(threads_for(size, threads), parts->kernel, &self->secrets.chacha,
+                                               self->block, self->offset, out, data, size));
     advance(self, size);
 }
 
 static const parts_kind kind = {
-    "stream", offsetof(stream_object, chacha), sizeof(chapoly_chacha), left, xor, true,
+    "stream", offsetof(stream_object, secrets), sizeof(((stream_object *)NULL)->secrets), left, xor, true,
 };
 
 /* 64 * blocks + offset, which can have 71 bits. */
@@ -145,7 +151,7 @@ static bool position_from(const stream_object *self, PyObject *number, uint64_t 
         const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
         PyErr_Clear();
         raise_out_of_range(state->counter_overflow, "byte",
-                           self->chacha.wide ? "1180591620717411303424" : "274877906944", number); /* 2^70, 2^38 */
+                           self->secrets.chacha.wide ? "1180591620717411303424" : "274877906944", number); /* 2^70, 2^38 */
     }
     return ok;
 }
@@ -208,11 +214,11 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         (self = (stream_object *)new_parts(type, &kind, chapoly_kernel_chosen())) != NULL) {
         self->block = counter;
         if (nonce_size == CHAPOLY_XNONCE_SIZE)
-            chapoly_xchacha20_init(self->parts.kernel, &self->chacha, key.bytes, nonce.bytes, rounds);
+            chapoly_xchacha20_init(self->parts.kernel, &self->secrets.chacha, key.bytes, nonce.bytes, rounds);
         else if (nonce_size == CHAPOLY_LEGACY_NONCE_SIZE)
-            chapoly_chacha20_legacy_init(&self->chacha, key.bytes, nonce.bytes, rounds);
+            chapoly_chacha20_legacy_init(&self->secrets.chacha, key.bytes, nonce.bytes, rounds);
         else
-            chapoly_chacha20_init(&self->chacha, key.bytes, nonce.bytes, rounds);
+            chapoly_chacha20_init(&self->secrets.chacha, key.bytes, nonce.bytes, rounds);
     }
     release(&key), release(&nonce);
     drop_values(&s, values);

@@ -80,7 +80,7 @@ enum chapoly_status chapoly_chacha_xor(const chapoly_kernel *kernel, const chapo
                                        unsigned offset, uint8_t *dst, const uint8_t *src, size_t len)
 {
     uint32_t state[16];
-    uint8_t scratch[64] = {0};
+    uint8_t scratch[4 * 64];
 
     if (len > chapoly_chacha_left(chacha, block, offset))
         return CHAPOLY_COUNTER_OVERFLOW;
@@ -89,17 +89,19 @@ enum chapoly_status chapoly_chacha_xor(const chapoly_kernel *kernel, const chapo
     if (offset == 64)
         block++, offset = 0; /* past the very last block only if len is 0 */
 
-    if (offset > 0 && len > 0) { /* what is left of a block that was begun */
-        const size_t part = len < 64 - offset ? len : 64 - offset;
+    if (offset > 0 && len > 0) { /* what is left of a block that was begun; a short message at once with it */
+        const bool whole = offset + len <= sizeof scratch && (uint32_t)block <= UINT32_MAX - 3;
+        const size_t part = whole ? len : len < 64 - offset ? len : 64 - offset;
         state[12] = (uint32_t)block;
         if (chacha->wide)
             state[13] = (uint32_t)(block >> 32);
+        memset(scratch, 0, offset);
         memcpy(scratch + offset, src, part);
-        kernel->chacha_xor(scratch, scratch, sizeof scratch, state, chacha->rounds);
+        kernel->chacha_xor(scratch, scratch, offset + part, state, chacha->rounds);
         memcpy(dst, scratch + offset, part);
-        chapoly_wipe(scratch, sizeof scratch);
+        chapoly_wipe(scratch, offset + part);
         dst += part, src += part, len -= part;
-        block++;
+        block++; /* if anything is left, it begins with the next */
     }
 
     while (len > 0) { /* as far as the low word of the counter goes, so that no kernel ever sees it wrap */
@@ -114,4 +116,16 @@ enum chapoly_status chapoly_chacha_xor(const chapoly_kernel *kernel, const chapo
     }
     chapoly_wipe(state, sizeof state);
     return CHAPOLY_OK;
+}
+
+void chapoly_chacha_xor_in_block(const chapoly_kernel *kernel, const chapoly_chacha *chacha, chapoly_begun_block *begun,
+                                 uint64_t block, unsigned offset, uint8_t *dst, const uint8_t *src, size_t len)
+{
+    if (!begun->there || begun->block != block) {
+        memset(begun->keystream, 0, sizeof begun->keystream);
+        chapoly_chacha_xor(kernel, chacha, block, 0, begun->keystream, begun->keystream, sizeof begun->keystream);
+        begun->block = block;
+        begun->there = true;
+    }
+    chapoly_xor(dst, src, begun->keystream + offset, len);
 }

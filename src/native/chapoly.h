@@ -80,6 +80,17 @@ uint64_t chapoly_chacha_left(const chapoly_chacha *, uint64_t block, unsigned of
 enum chapoly_status chapoly_chacha_xor(const chapoly_kernel *, const chapoly_chacha *, uint64_t block, unsigned offset,
                                        uint8_t *dst, const uint8_t *src, size_t len);
 
+/* The keystream of the block that was begun last. Zeros are an empty one. Holds secrets. */
+typedef struct chapoly_begun_block {
+    uint8_t keystream[64];
+    uint64_t block;
+    bool there;
+} chapoly_begun_block;
+
+/* The same within one block, offset + len <= 64, which is computed once, however small the stretches are. */
+void chapoly_chacha_xor_in_block(const chapoly_kernel *, const chapoly_chacha *, chapoly_begun_block *, uint64_t block,
+                                 unsigned offset, uint8_t *dst, const uint8_t *src, size_t len);
+
 void chapoly_hchacha20(const chapoly_kernel *, uint8_t subkey[32], const uint8_t key[32], const uint8_t nonce[16],
                        unsigned rounds);
 

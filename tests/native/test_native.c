@@ -439,6 +439,39 @@ static void test_chacha_splits(void)
     }
 }
 
+/* Short stretches from within a block on, also where the counter of 64 bits carries from its low word into its high one. */
+static void test_chacha_within_blocks(void)
+{
+    static const uint64_t firsts[] = {0, UINT32_MAX - UINT64_C(4), UINT64_C(5) << 32};
+    uint8_t key[32], nonce[8];
+    chapoly_chacha chacha;
+    chapoly_begun_block begun = {.there = false};
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    chapoly_chacha20_legacy_init(&chacha, key, nonce, 20);
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        const size_t total = 8 * 64;
+        for (size_t b = 0; b < 8; b++) /* a call for each block: nothing wraps */
+            chapoly_chacha_xor(kernel, &chacha, firsts[i] + b, 0, expected + 64 * b, source + 64 * b, 64);
+        for (size_t from = 0; from < total; from += 3)
+            for (size_t len = 0; from + len <= total; len += 7) {
+                memset(target, 0x5a, total);
+                chapoly_chacha_xor(kernel, &chacha, firsts[i] + from / 64, from % 64, target + from, source + from, len);
+                CHECK(all(target, from, 0x5a) && memcmp(target + from, expected + from, len) == 0 &&
+                          all(target + from + len, total - from - len, 0x5a),
+                      "%zu bytes from byte %zu on of block %" PRIu64, len, from, firsts[i]);
+                if (from % 64 + len > 64)
+                    continue;
+                chapoly_chacha_xor_in_block(kernel, &chacha, &begun, firsts[i] + from / 64, from % 64, target + from,
+                                            source + from, len);
+                CHECK(memcmp(target + from, expected + from, len) == 0 &&
+                          all(target + from + len, total - from - len, 0x5a),
+                      "%zu bytes from byte %zu on within block %" PRIu64, len, from, firsts[i]);
+            }
+    }
+}
+
 /*
  * Every number of lanes, each block with a state and a counter of its own, and the room at the end of memory. Beyond
  * the last lane there is no state.
@@ -1076,6 +1109,7 @@ static void test_kernel(const char *how)
     test_chacha_lengths();
     test_chacha_alignment();
     test_chacha_splits();
+    test_chacha_within_blocks();
     test_chacha_lanes();
     test_poly1305_blocks();
     test_poly1305_updates();
