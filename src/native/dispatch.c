@@ -169,7 +169,7 @@ extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapol
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
 extern chapoly_aead_fn chapoly_aead_avx512;
-extern chapoly_aead_part_fn chapoly_aead_part_avx2, chapoly_aead_part_avx512;
+extern chapoly_aead_part_fn chapoly_aead_part_sse2, chapoly_aead_part_avx2, chapoly_aead_part_avx512;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
@@ -246,7 +246,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_sse2,
         .poly1305_blocks = chapoly_poly1305_blocks_sse2,
         .aead = chapoly_aead_by_passes,
-        .aead_part = chapoly_aead_part_by_strips,
+        .aead_part = chapoly_aead_part_sse2,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
