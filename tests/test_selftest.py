@@ -172,6 +172,25 @@ def decrypting(least: int, most: int, fault: Callable[..., Any]) -> dict[str, An
             decrypt = fault if least <= len(data) <= most else type(self.right).decrypt_into
             return decrypt(self.right, nonce, data, associated_data, buf)
 
+        def encryptor(self, nonce: bytes, associated_data: bytes) -> Any:
+            return self.right.encryptor(nonce, associated_data)
+
+    return {"ChaCha20Poly1305": ChaCha20Poly1305}
+
+
+def encrypting_in_parts() -> dict[str, Any]:
+    """The type with an encryptor that takes other associated data."""
+
+    class ChaCha20Poly1305:
+        def __init__(self, key: bytes) -> None:
+            self.right = pure.ChaCha20Poly1305(key)
+
+        def encryptor(self, nonce: bytes, associated_data: bytes) -> Any:
+            return self.right.encryptor(nonce, associated_data + b"x")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.right, name)
+
     return {"ChaCha20Poly1305": ChaCha20Poly1305}
 
 
@@ -220,7 +239,7 @@ CHACHA = [
     (25, 2**32),
 ]
 POLY1305 = [(0, 240), (241, 319), (320, 1279), (1280, 2**38)]
-AEAD = {"short": (16, 448), "middle": (1024 + 16 + 1, 8192), "long": (8192 + 15 * 64 + 16 + 1, 2**38)}
+AEAD = {"short": (17, 448), "middle": (1024 + 16 + 1, 8192), "long": (8192 + 15 * 64 + 16 + 1, 2**38)}
 
 
 # One fault for each code path that the self-test promises to reach.
@@ -228,6 +247,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "block": twisted("chacha20_block", always),
     "hchacha20": twisted("chacha20_hchacha20", always),
     "24-byte nonce": twisted("xchacha20poly1305_encrypt", always),
+    "in parts": encrypting_in_parts(),
     "encrypted batch": turned("chacha20poly1305_encrypt_many"),
     "decrypted batch": turned("chacha20poly1305_decrypt_many"),
 }

@@ -41,9 +41,13 @@ _CIPHER = [
 _MAC = (16, 20, 39, 87)
 
 # Bytes of data, of associated data before it, and the tag. Kernels may encrypt short data in one pass with
-# the one-time key, and long data by strips: of 8 KiB, after at most 15 blocks that the first pass left over.
+# the one-time key, of one width or another, or none if there is no data; and long data by strips, of up to
+# 8 KiB, after at most 32 blocks that the first pass left over.
 _AEAD = [
+    (0, 40, "ff8c84ac6ca7f38448b37715e22c672e"),
+    (200, 20, "c8b56c54ec3ff0ffb2dc95e329e4bf08"),
     (440, 20, "24edd691b451f90273eff42672c4d6c1"),
+    (700, 20, "c7de5915bb18f387d6d8909459a0b70f"),
     (1300, 300, "04bafec1a8cfac6178ed0f12b398ba54"),
     (9300, 5, "62a4d445fd4deafb862e89cbbc50f567"),
 ]
@@ -109,6 +113,9 @@ def known_answers(chapoly: "ModuleType", several_blocks: bool = True) -> dict[st
     for size, associated_size, tag in _AEAD:
         associated_data, data = _DATA[:associated_size], _DATA[associated_size : associated_size + size]
         answers |= _aead(chapoly, f", {size} bytes", (_KEY, _NONCE, data, associated_data), tag)
+    encryptor = chapoly.ChaCha20Poly1305(_KEY).encryptor(_NONCE, _DATA[:5])
+    encryptor.update(_DATA[5:2605])  # a kernel takes a long part, too, by strips
+    answers["encrypt, in parts"] = encryptor.finalize().hex() == "889a7d4e250b9bd4cb30805437c39285"
     return answers
 
 

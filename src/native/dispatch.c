@@ -164,7 +164,7 @@ extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse
 extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_sse2, chapoly_chacha_lanes_avx2,
     chapoly_chacha_lanes_avx512, chapoly_chacha_lanes_neon;
 extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_sse2, chapoly_chacha_pass_avx2,
-    chapoly_chacha_pass_avx512vl, chapoly_chacha_pass_avx512, chapoly_chacha_pass_neon;
+    chapoly_chacha_pass_avx512vl, chapoly_chacha_pass_neon;
 extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
@@ -195,8 +195,6 @@ static const chapoly_kernel table[] = {
         .needs = AVX2 | AVX512F | AVX512BW | AVX512VL | AVX512IFMA | AVX512VBMI2,
         .prefers = FAST_ZMM,
         .chacha_xor = chapoly_chacha_xor_avx512,
-        .chacha_pass = chapoly_chacha_pass_avx512,
-        .pass_blocks = 16,
         .chacha_lanes = chapoly_chacha_lanes_avx512,
         .lanes = 32,
         .hchacha = chapoly_hchacha_portable,

@@ -103,14 +103,14 @@ struct chapoly_kernel {
     const char *name;
     uint32_t needs;       /* CPU features, bits of dispatch.c */
     uint32_t prefers;     /* features without which the next kernel in the table of dispatch.c is the better one */
-    const char *left_out; /* why the compiler could not build it; NULL if it did, and then every function is there */
+    const char *left_out; /* why the compiler could not build it; NULL if it did, and then the functions are there */
     chapoly_chacha_xor_fn *chacha_xor;
     chapoly_hchacha_fn *hchacha;
     chapoly_poly1305_blocks_fn *poly1305_blocks;
     chapoly_aead_fn *aead;
     chapoly_aead_part_fn *aead_part;
-    chapoly_chacha_pass_fn *chacha_pass;
-    unsigned pass_blocks; /* 1..CHAPOLY_PASS_MAX */
+    chapoly_chacha_pass_fn *chacha_pass; /* for chapoly_aead_by_passes; NULL if `aead` is another */
+    unsigned pass_blocks;                /* 1..CHAPOLY_PASS_MAX */
     chapoly_chacha_lanes_fn *chacha_lanes;
     unsigned lanes; /* 1..CHAPOLY_LANES_MAX */
 };

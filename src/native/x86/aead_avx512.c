@@ -57,7 +57,6 @@ INLINE void init_mac(chapoly_poly1305 *mac, const uint32_t words[16], const uint
     mac->r[0] = key[0] & UINT64_C(0x0ffffffc0fffffff);
     mac->r[1] = key[1] & UINT64_C(0x0ffffffc0ffffffc);
     mac->s[0] = key[2], mac->s[1] = key[3];
-    mac->buffered = 0;
 }
 
 /* What chapoly_aead_absorb does, without a call, which would clear the registers of vectors. */
@@ -304,6 +303,7 @@ TARGET void chapoly_aead_avx512(const chapoly_kernel *kernel, uint8_t tag[16], u
     const size_t blocks = (len + 15) / 16 + 1;
     authenticator a;
 
+    a.mac.buffered = 0;
     if (len > 4 * QUAD) {
         long_message(kernel, &a, tag, dst, src, len, associated_data, associated_len, state, decrypting);
         chapoly_wipe(&a, sizeof a);

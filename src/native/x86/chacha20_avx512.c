@@ -9,7 +9,6 @@
 #include <string.h>
 
 chapoly_chacha_xor_fn chapoly_chacha_xor_avx512, chapoly_chacha_xor_portable;
-chapoly_chacha_pass_fn chapoly_chacha_pass_avx512;
 chapoly_chacha_lanes_fn chapoly_chacha_lanes_avx512;
 
 /*
@@ -31,11 +30,6 @@ TARGET void chapoly_chacha_xor_avx512(uint8_t *dst, const uint8_t *src, size_t l
         chapoly_chacha_xor_portable(dst, src, len, state, rounds);
     else
         xor_any(dst, src, len, state, rounds);
-}
-
-TARGET size_t chapoly_chacha_pass_avx512(uint8_t *keystream, const uint32_t state[16], size_t blocks)
-{
-    return pass_any(keystream, state, blocks);
 }
 
 /* ---- A block of its own state in each element. ---- */
