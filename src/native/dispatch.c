@@ -183,6 +183,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_neon,
         .aead = chapoly_aead_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
@@ -200,6 +201,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_avx2,
         .poly1305_blocks = chapoly_poly1305_blocks_avx512,
         .aead = chapoly_aead_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
     {
         .name = "avx512vl",
@@ -212,6 +214,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_avx2,
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
         .aead = chapoly_aead_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx512, "it needs clang, or gcc 8 or later and not for Windows"),
@@ -229,6 +232,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_avx2,
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
         .aead = chapoly_aead_avx2,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
     {
         .name = "sse2",
@@ -241,6 +245,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_sse2,
         .poly1305_blocks = chapoly_poly1305_blocks_sse2,
         .aead = chapoly_aead_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
@@ -256,6 +261,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_portable,
         .aead = chapoly_aead_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 };
 
