@@ -3,8 +3,8 @@
  * short ones keep a wide kernel as busy as a long one does.
  *
  * Unless a kernel has something better, messages are taken in windows. First all blocks of the window's keystreams are
- * made, block 0 with the one-time key of each among them; then each message is xored and authenticated, or authenticated
- * and, if its tag is right, xored.
+ * made, block 0 with the one-time key of each among them; then each message is xored and authenticated, or
+ * authenticated and, if its tag is right, xored.
  */
 #include <string.h>
 

@@ -169,6 +169,7 @@ extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapol
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
 extern chapoly_aead_fn chapoly_aead_avx2;
+extern chapoly_aead_many_fn chapoly_aead_many_avx512;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
@@ -201,7 +202,7 @@ static const chapoly_kernel table[] = {
         .hchacha = chapoly_hchacha_avx2,
         .poly1305_blocks = chapoly_poly1305_blocks_avx512,
         .aead = chapoly_aead_by_strips,
-        .aead_many = chapoly_aead_many_by_lanes,
+        .aead_many = chapoly_aead_many_avx512,
     },
     {
         .name = "avx512vl",

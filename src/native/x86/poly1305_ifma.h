@@ -1,7 +1,7 @@
 /*
  * poly1305_ifma.h: arithmetic modulo p = 2^130 - 5 (RFC 8439 2.5) in each of the eight 64-bit lanes of a vector, with
- * limbs of 44, 44 and 42 bits, for IFMA multiplies 52 by 52 bits and adds the lower or the upper 52 bits of the product.
- * For the files whose kernels have the instructions.
+ * limbs of 44, 44 and 42 bits, for IFMA multiplies 52 by 52 bits and adds the lower or the upper 52 bits of the
+ * product. For the files whose kernels have the instructions.
  */
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi2")))
 #define INLINE static inline __attribute__((always_inline)) AVX512
@@ -16,7 +16,7 @@ INLINE __m512i set1(uint64_t word)
     return _mm512_set1_epi64((long long)word);
 }
 
-/* Sums of lower and upper halves of products, for each column; in two sets, so that no chain of additions is too long. */
+/* Sums of lower and upper halves of products, for each column; in two sets, for shorter chains of additions. */
 typedef struct {
     __m512i lo[2][3], hi[2][3];
 } sums;
