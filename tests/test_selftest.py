@@ -250,6 +250,8 @@ FAULTS: dict[str, dict[str, Any]] = {
     "in parts": encrypting_in_parts(),
     "encrypted batch": turned("chacha20poly1305_encrypt_many"),
     "decrypted batch": turned("chacha20poly1305_decrypt_many"),
+    "encrypted batch, 24-byte nonces": turned("xchacha20poly1305_encrypt_many"),
+    "decrypted batch, 24-byte nonces": turned("xchacha20poly1305_decrypt_many"),
 }
 FAULTS |= {f"{n} rounds": twisted("chacha20_cipher", blocks(1, 1, n)) for n in (8, 12)}
 FAULTS |= {f"{n} rounds, wide": twisted("chacha20_cipher", blocks(33, 99, n)) for n in (8, 12, 20)}

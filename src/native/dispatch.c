@@ -170,6 +170,7 @@ extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
 extern chapoly_aead_fn chapoly_aead_avx512;
 extern chapoly_aead_part_fn chapoly_aead_part_sse2, chapoly_aead_part_avx2, chapoly_aead_part_avx512;
+extern chapoly_aead_many_fn chapoly_aead_many_avx512;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
@@ -185,6 +186,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_neon,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
@@ -201,6 +203,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_avx512,
         .aead = chapoly_aead_avx512,
         .aead_part = chapoly_aead_part_avx512,
+        .aead_many = chapoly_aead_many_avx512,
     },
     {
         .name = "avx512vl",
@@ -214,6 +217,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx512, "it needs clang, or gcc 8 or later and not for Windows"),
@@ -232,6 +236,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_avx2,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
     {
         .name = "sse2",
@@ -245,6 +250,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_sse2,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_sse2,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
@@ -261,6 +267,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_portable,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 };
 

@@ -97,7 +97,17 @@ typedef void chapoly_chacha_lanes_fn(uint8_t *keystream, const uint32_t *const s
  */
 typedef size_t chapoly_chacha_pass_fn(uint8_t *keystream, const uint32_t state[16], size_t blocks);
 
-enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32 };
+/*
+ * Several messages of the AEAD at once (RFC 8439 2.8; chapoly.h says what a packet is and what becomes of it).
+ *
+ * kernel    the one that this belongs to, for the functions beside it.
+ * requires  2 <= count <= CHAPOLY_MANY_MAX; of each, len <= 64 * (the kernel's `lanes` - 1), and associated_len <=
+ *           CHAPOLY_MANY_ASSOCIATED, since more of it would keep the others waiting; nonce_size 12 or 24
+ */
+typedef void chapoly_aead_many_fn(const chapoly_kernel *kernel, chapoly_packet packets[], size_t count,
+                                  size_t nonce_size, bool decrypting);
+
+enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32, CHAPOLY_MANY_MAX = 64, CHAPOLY_MANY_ASSOCIATED = 2048 };
 
 struct chapoly_kernel {
     const char *name;
@@ -113,6 +123,7 @@ struct chapoly_kernel {
     unsigned pass_blocks;                /* 1..CHAPOLY_PASS_MAX */
     chapoly_chacha_lanes_fn *chacha_lanes;
     unsigned lanes; /* 1..CHAPOLY_LANES_MAX */
+    chapoly_aead_many_fn *aead_many;
 };
 
 /*
@@ -122,7 +133,13 @@ struct chapoly_kernel {
 chapoly_aead_fn chapoly_aead_by_passes;
 chapoly_aead_part_fn chapoly_aead_part_by_strips;
 
-/* ---- For the AEAD of a kernel: parts that are the same for all (aead.c). ---- */
+/* The same for several messages: all keystreams in lanes, and then one message after the other. */
+chapoly_aead_many_fn chapoly_aead_many_by_lanes;
+
+/* ---- For the AEAD of a kernel: parts that are the same for all (aead.c, batch.c). ---- */
+
+/* The subkeys of packets with nonces of 24 bytes (draft-irtf-cfrg-xchacha 2.3). */
+void chapoly_aead_subkeys(const chapoly_kernel *, uint8_t subkeys[][32], const chapoly_packet packets[], size_t count);
 
 /* Data, and zeros up to a multiple of 16 bytes (RFC 8439 2.8). data may be NULL if len is 0. */
 void chapoly_aead_absorb(const chapoly_kernel *, chapoly_poly1305 *, const uint8_t *data, size_t len);

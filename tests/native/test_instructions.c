@@ -133,6 +133,14 @@ DEFINITION(store)
             set(out, i, get(o->x, i));
 }
 
+/* The first four words of y where the mask has a bit; else x. */
+DEFINITION(broadcast_masked)
+{
+    (void)n;
+    for (unsigned i = 0; i < bits; i++)
+        set(out, i, o->mask >> i / 32 & 1 ? get(o->y, i % 128) : get(o->x, i));
+}
+
 DEFINITION(broadcast)
 {
     for (unsigned i = 0; i < bits; i += n)
@@ -232,7 +240,9 @@ static const struct definition {
     {"slli_epi64_2", left64, 2},
     {"slli_epi64_4", left64, 4},
     {"slli_epi64_8", left64, 8},
-    {"slli_epi64_10", left64, 10},
+    {"slli_epi64_24", left64, 24},
+    {"slli_epi64_44", left64, 44},
+    {"srli_epi64_20", right64, 20},
     {"srli_epi64_24", right64, 24},
     {"srli_epi64_42", right64, 42},
     {"srli_epi64_44", right64, 44},
@@ -241,6 +251,7 @@ static const struct definition {
     {"maskz_permutexvar_epi64", permute64, 1},
     {"mask_storeu_epi8", store, 8},
     {"broadcast_i32x4", broadcast, 128},
+    {"mask_broadcast_i32x4", broadcast_masked, 0},
     {"set1_epi32", broadcast, 32},
     {"set1_epi64", broadcast, 64},
     {"maskz_set1_epi32", set_masked, 0},

@@ -208,8 +208,8 @@ INLINE void load_last_group(__m512i m[3], const uint8_t *data, size_t size, unsi
     const uint64_t limb[3] = {associated_len & MASK44, (associated_len >> 44 | len << 20) & MASK44, len >> 24};
     const __mmask8 there = _mm512_cmpge_epu64_mask(_mm512_load_si512(block_of), set1(missing));
 
-    split(m, _mm512_maskz_loadu_epi8(bits_below(size), data),
-          _mm512_maskz_loadu_epi8(size > 64 ? bits_below(size - 64) : 0, data + 64));
+    split_group(m, _mm512_maskz_loadu_epi8(bits_below(size), data),
+                _mm512_maskz_loadu_epi8(size > 64 ? bits_below(size - 64) : 0, data + 64));
     if (missing > 0)
         move_blocks(m, missing);
     for (int n = 0; n < 3; n++)
