@@ -1,6 +1,7 @@
 """A kernel that answers wrong is not used: answers are corrupted for real, in copies of the extension."""
 
 import json
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def test_a_fault_in_each_stretch_of_code_is_noticed(
     # Memory must not come as it was freed, with the right answers of the run before.
     done = python(
         f"folder = {str(tmp_path)!r}{WITHOUT_EACH}",
-        PYTHONMALLOC="malloc",
+        PYTHONMALLOC="mimalloc_debug" if sysconfig.get_config_var("Py_GIL_DISABLED") else "malloc",
         GLIBC_TUNABLES="glibc.malloc.perturb=85",
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{len(stretches)}\n", "")
