@@ -79,7 +79,7 @@
     F(_mm512_test_epi64_mask, out[0] = _mm512_test_epi64_mask(X512, Y512))                                           \
     F(_mm512_cmpge_epu64_mask, out[0] = _mm512_cmpge_epu64_mask(X512, Y512))                                         \
     F(_mm512_cmpeq_epu64_mask, out[0] = _mm512_cmpeq_epu64_mask(X512, Y512))                                         \
-    F(_mm512_reduce_add_epi64, out[0] = (uint64_t)_mm512_reduce_add_epi64(X512))
+    F(_mm512_reduce_add_epi64, out[0] = (uint64_t)_mm512_reduce_add_epi64(_mm512_srli_epi64(X512, 4)))
 
 #define DEFINE(name, statement)                                                                                      \
     static REAL void run##name(uint64_t out[8], const struct operands *o)                                            \
