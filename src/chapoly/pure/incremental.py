@@ -57,16 +57,17 @@ class _Message:
     def _update(self, data: Buffer) -> bytes:
         with view("data", data) as source, self._claim:
             at_most("data", len(source), DATA_MAX - self._size)
-            return joined(self._next(source))
+            return self._claim.whole(joined, self._next(source))
 
     def _update_into(self, data: Buffer, buf: WritableBuffer) -> int:
         with view("data", data) as source, view("buf", buf) as target, self._claim:
             at_most("data", len(source), DATA_MAX - self._size)
             check_output("buf", target, len(source), data=source)
-            return write(self._next(source), target)
+            return self._claim.whole(write, self._next(source), target)
 
     def _finish(self) -> Tag:
-        """The tag of the message, which is then closed."""
+        """The tag of the message, which is closed."""
+        self._claim.closed = True
         self._mac.update([padding(self._size), lengths(self._associated_size, self._size)])
         tag = self._mac.tag()
         self._close()
@@ -75,7 +76,7 @@ class _Message:
     def _close(self) -> None:
         self._claim.closed = True
         self._key = self._nonce = b""
-        self._mac = Mac(bytes(32))
+        self._mac.forget()
 
     def __enter__(self) -> Self:
         """The object itself."""
