@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _warnings import warn  # warnings.warn itself; when __del__ runs, nothing may be left to import from
+
 from chapoly.errors import InvalidTag
 from chapoly.pure._arguments import at_most, check_output, octets, view
 from chapoly.pure._claim import Claim
@@ -263,8 +265,6 @@ class UnverifiedDecryptor(_Message):
 
     def __del__(self) -> None:
         if hasattr(self, "_claim") and not self._claim.closed:  # else no constructor has finished
-            from warnings import warn
-
             self._close()
             warn(
                 "an UnverifiedDecryptor was dropped without verify(): nobody has vouched for its plaintext",
