@@ -145,7 +145,9 @@ exec {gcc} "$@"
             (tools / tool).symlink_to(shutil.which(tool) or tool)
         wheel, log = make_wheel(source, str(tools))
         assert_pure(wheel, log, "Python.h was not found")
-        make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+        _, log = make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+        assert "chapoly: Python.h was not found at build time; " in log
+        assert "python3-dev" in log
 
     def test_disabled(self, source: Path) -> None:
         """Nobody is asked for a compiler; the build does not warn, the import does."""
