@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import NATIVE_KERNELS
-from interpreter import PACKAGE, PYTHON, python
+from interpreter import PACKAGE, PYTHON, python, without_native
 
 import chapoly
 from chapoly import _backend, _bench, _build, _selftest, cli
@@ -99,7 +99,7 @@ def test_info_knows_the_native_build() -> None:
 
 @needs_extra
 def test_info_without_native_code_says_how_to_rebuild(tmp_path: Path) -> None:
-    package = shutil.copytree(PACKAGE, tmp_path / "chapoly", ignore=shutil.ignore_patterns("*.so", "*.pyd"))
+    package = without_native(tmp_path)
     status, text, warning = command("info", package=package)
     assert status == 0
     assert "PureBackendWarning" in warning

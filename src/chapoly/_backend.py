@@ -60,8 +60,8 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
     if require_native and native is None:
         raise ImportError(f"CHAPOLY_REQUIRE_NATIVE=1, but only pure is available: {why_pure()}")
 
-    if wanted == "pure":
-        return wanted
+    if wanted == "pure" or (native is None and _build.pure_by_choice):
+        return "pure"
     if native is None:
         _warn(
             "chapoly runs in pure Python, hundreds of times slower and not in constant time: "
