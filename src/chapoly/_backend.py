@@ -118,8 +118,12 @@ def kernels() -> tuple[str, ...]:
     return usable_kernels(native)
 
 
-native = _load_native()
-kernel = choose(native, *_environment())
+try:
+    native = _load_native()
+    kernel = choose(native, *_environment())
+except ImportError as error:
+    error.name = "chapoly"  # that is what cannot be imported; then `python -m chapoly` says why in one line
+    raise
 backend = "pure" if kernel == "pure" else "native"
 
 if not TYPE_CHECKING:

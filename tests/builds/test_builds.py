@@ -219,4 +219,5 @@ class TestWheels:
         expected = {str(p.relative_to(source / "src")) for p in ours if p.suffix in (".py", ".pyi", ".typed")}
         in_package = {n for n in names if n.startswith("chapoly/") and "/_native." not in n}
         assert in_package == expected - {"chapoly/_native.pyi"} | {"chapoly/_build.py"}
+        assert {n for n in names if n.endswith(".py") and n not in in_package} == {"chapoly_command.py"}
         assert any(n.endswith("licenses/LICENSE") for n in names)
