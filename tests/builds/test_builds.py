@@ -166,6 +166,37 @@ exec {gcc} "$@"
         make_wheel(source, os.environ["PATH"], option, fails=True)
 
 
+class TestMake:
+    """What make needs before it does anything."""
+
+    @pytest.mark.parametrize(
+        "lacking",
+        [
+            "import sys; sys.version_info = (3, 10)",
+            "import sys; sys.modules['ensurepip'] = None",
+            "import sysconfig; sysconfig.get_path = str",  # no headers there
+            "raise SystemExit(1)",
+        ],
+    )
+    def test_what_is_missing_is_said_in_two_lines(self, tools: Path, lacking: str) -> None:
+        """Nothing above them, a traceback for one."""
+        script(tools / "python", f'exec {sys.executable} -c "{lacking}; exec(sys.argv[1])" "$2"\n')
+        run = subprocess.run(
+            ["make", "-C", CHECKOUT, "--no-print-directory", "prerequisites", f"PYTHON={tools / 'python'}"],
+            env={k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode != 0
+        assert run.stdout == ""
+        assert run.stderr.splitlines()[:-1] == [
+            "chapoly needs CPython 3.11 or later, its headers, and a C compiler; on Debian and Ubuntu:",
+            "apt install python3-venv python3-dev gcc make",
+        ]
+        assert run.stderr.splitlines()[-1].startswith("make: *** ")
+
+
 class TestCompilers:
     """What not every compiler has."""
 
