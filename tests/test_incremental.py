@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from entries import DATA, EMPTY, ENTRIES, KEYS, MADE, N12, K, computed, entry, make, refuses
 from forms import decrypt_in_parts, encrypt_in_parts
+from interpreter import python
 from meanwhile import calling, until_not_refused
 
 from chapoly import InvalidTag
@@ -430,6 +431,31 @@ def test_who_keeps_a_dropped_object_has_a_closed_one(
         kept.clear()
         del decryptor
     assert kept == []  # it does not warn again
+
+
+@pytest.mark.parametrize("in_a_cycle", [False, True])
+@pytest.mark.parametrize("keeper", ["globals()", "sys.modules", "vars(sys)"])
+def test_the_end_of_the_interpreter_is_quiet(api: ModuleType, keeper: str, in_a_cycle: bool) -> None:
+    # Objects that live so long are dropped when hardly a module is left.
+    code = f"""
+import sys, chapoly
+key, n12 = bytes(32), bytes(12)
+aead = chapoly.ChaCha20Poly1305(key)
+kept = {keeper}["kept"] = [
+    chapoly.ChaCha20(key, n12), chapoly.XChaCha20(key, bytes(24)), chapoly.ChaCha20Legacy(key, bytes(8)),
+    chapoly.Poly1305(key), aead.encryptor(n12), aead.unverified_decryptor(n12),
+]
+if {in_a_cycle}:
+    kept.append(kept)
+if {keeper} is not globals():
+    del kept
+"""
+    done = python(code, "-W", "default::ResourceWarning", CHAPOLY_KERNEL=api.kernel)
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    if keeper == "globals()":  # later nobody may be left to be told
+        assert lines[0].endswith(f": ResourceWarning: {DROPPED}")
+    assert all("ResourceWarning: " in line for line in lines)
 
 
 def test_del_by_hand_closes(api: ModuleType) -> None:

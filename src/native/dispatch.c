@@ -1,5 +1,5 @@
 /*
- * Which kernels there are, which of them can run on this CPU, and which one is in use. The only file that names them all.
+ * Which kernels there are, which of them can run on this CPU, and which one is in use. No other file names them all.
  *
  * To add an instruction set: its files (and their names in meson.build), its features in the enum, and its line in the
  * table below.
@@ -271,7 +271,7 @@ static const chapoly_kernel table[] = {
     },
 };
 
-/* Why the next kernel of the table, which does without what this one prefers, is better on this CPU; NULL if it is not. */
+/* Why the next kernel of the table, which does without what this one prefers, is better on this CPU; or NULL. */
 static const char *drawback(const chapoly_kernel *kernel, struct features found)
 {
     return kernel->left_out == NULL && why_not(kernel->needs, found) == NULL ? why_not(kernel->prefers, found) : NULL;

@@ -52,23 +52,23 @@ typedef void chapoly_poly1305_blocks_fn(uint64_t h[3], const uint64_t r[2], cons
                                         uint64_t top);
 
 /*
- * A whole message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[i] for i < len, and the tag of the ciphertext,
- * which is dst, or src if `decrypting`.
+ * A whole message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[i] for i < len, and the tag of the
+ * ciphertext, which is dst, or src if `decrypting`.
  *
  * kernel    the one that this belongs to, for the functions beside it.
  * state     as above with the counter 0, 20 rounds: block 0 gives the one-time key, and block 1 is the first for data.
  * requires  len <= CHAPOLY_AEAD_MAX
- * aliasing  no overlap, or, encrypting, dst == src. associated_data may be NULL if associated_len is 0, and likewise dst
- *           and src.
+ * aliasing  no overlap, or, encrypting, dst == src. associated_data may be NULL if associated_len is 0, and likewise
+ *           dst and src.
  */
-typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
-                             const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
-                             bool decrypting);
+typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src,
+                             size_t len, const uint8_t *associated_data, size_t associated_len,
+                             const uint32_t state[16], bool decrypting);
 
 /*
- * A stretch of a long message: dst[i] = src[i] ^ keystream[i] for i < len, and the ciphertext is added to the MAC. So are
- * the `pending` bytes of ciphertext before it, which have not been yet. Returns how many bytes at the end are pending
- * now.
+ * A stretch of a long message: dst[i] = src[i] ^ keystream[i] for i < len, and the ciphertext is added to the MAC. So
+ * are the `pending` bytes of ciphertext before it, which have not been yet. Returns how many bytes at the end are
+ * pending now.
  *
  * requires  of the counter what chacha_xor requires; pending a multiple of 16; nothing buffered in the MAC
  * ensures   what has been added is whole blocks of 16 bytes

@@ -1,6 +1,6 @@
 /*
- * The parts of the AVX-512 batches that whole messages cannot reach, with emulated instructions: the final reduction next
- * to p = 2^130 - 5, where one accumulator in 2^126 lies, and limbs as large as they may be.
+ * The parts of the AVX-512 batches that whole messages cannot reach, with emulated instructions: the final reduction
+ * next to p = 2^130 - 5, where one accumulator in 2^126 lies, and limbs as large as they may be.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -439,7 +439,7 @@ static void test_chacha_splits(void)
     }
 }
 
-/* Short stretches from within a block on, also where the counter of 64 bits carries from its low word into its high one. */
+/* Short stretches from within a block on, also where the counter of 64 bits carries into its high word. */
 static void test_chacha_within_blocks(void)
 {
     static const uint64_t firsts[] = {0, UINT32_MAX - UINT64_C(4), UINT64_C(5) << 32};
@@ -457,7 +457,8 @@ static void test_chacha_within_blocks(void)
         for (size_t from = 0; from < total; from += 3)
             for (size_t len = 0; from + len <= total; len += 7) {
                 memset(target, 0x5a, total);
-                chapoly_chacha_xor(kernel, &chacha, firsts[i] + from / 64, from % 64, target + from, source + from, len);
+                chapoly_chacha_xor(kernel, &chacha, firsts[i] + from / 64, from % 64, target + from, source + from,
+                                   len);
                 CHECK(all(target, from, 0x5a) && memcmp(target + from, expected + from, len) == 0 &&
                           all(target + from + len, total - from - len, 0x5a),
                       "%zu bytes from byte %zu on of block %" PRIu64, len, from, firsts[i]);

@@ -97,7 +97,7 @@ static int watched_join(pthread_t t, void **result)
     return pthread_join(t, result);
 }
 
-/* Before each call: which starts will fail. After it: whether as many threads were started as wanted, and all joined. */
+/* Before a call: which starts will fail. After it: whether as many threads were started as wanted, and all joined. */
 static void watch(uint64_t which)
 {
     refused = which;
@@ -156,8 +156,8 @@ static void test_count(void)
             for (size_t more = 0; more < WORTH_A_THREAD; more += WORTH_A_THREAD - 1) {
                 size_t right = n < limits[i] ? n : limits[i];
                 right = right < 1 ? 1 : right < THREADS_MAX ? right : THREADS_MAX;
-                CHECK(threads_for(n * WORTH_A_THREAD + more, limits[i]) == right, "%zu and %zu bytes, up to %zu", n, more,
-                      limits[i]);
+                CHECK(threads_for(n * WORTH_A_THREAD + more, limits[i]) == right, "%zu and %zu bytes, up to %zu", n,
+                      more, limits[i]);
             }
     CHECK(threads_for(SIZE_MAX, SIZE_MAX) == THREADS_MAX, "all there is");
 }
@@ -304,7 +304,8 @@ static void *use_shared(void *p)
         const size_t len = MESSAGE - 100 * turn;
         bool right = chapoly_kernel_chosen() != NULL;
         chapoly_aead_encrypt(kernel, sealed, tag, key, own_nonce, 12, aad, sizeof aad, source, len);
-        right &= chapoly_aead_decrypt(kernel, opened, tag, key, own_nonce, 12, aad, sizeof aad, sealed, len) == CHAPOLY_OK;
+        right &= chapoly_aead_decrypt(kernel, opened, tag, key, own_nonce, 12, aad, sizeof aad, sealed, len) ==
+                 CHAPOLY_OK;
         right &= memcmp(opened, source, len) == 0;
         for (size_t at = 0; at < MESSAGE; at += 500)
             chapoly_chacha_xor(kernel, &shared_stream, (i + at) / 64, (i + at) % 64, stream + at, source + at, 500);
