@@ -211,15 +211,80 @@ NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
     blocks(dst, src, state, rounds, 1, false);
 }
 
+/* ---- Up to three blocks: a vector for each row of each of them. ---- */
+
+/*
+ * Between a column round and a diagonal round quarter round i passes from word i of each row to word i + row, so rows
+ * turn. Row 1 stays, as the next step waits for it, and the others turn by what is left: by 3, 1 and 2 words, and back
+ * again by 1, 3 and 2.
+ */
+INLINE void rows_turn(uint32x4_t x[4], const bool back)
+{
+    x[0] = back ? vextq_u32(x[0], x[0], 1) : vextq_u32(x[0], x[0], 3);
+    x[2] = back ? vextq_u32(x[2], x[2], 3) : vextq_u32(x[2], x[2], 1);
+    x[3] = vextq_u32(x[3], x[3], 2);
+}
+
+INLINE void few_blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int n)
+{
+    const uint8x16_t left8 = vld1q_u8(left8_bytes);
+    uint32x4_t start[4], x[3][4];
+
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++)
+        start[r] = vld1q_u32(state + 4 * r);
+#pragma GCC unroll 3
+    for (int i = 0; i < n; i++) {
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++)
+            x[i][r] = start[r];
+        x[i][3] = vaddq_u32(start[3], vsetq_lane_u32((uint32_t)i, vdupq_n_u32(0), 0));
+    }
+    do {
+#pragma GCC unroll 8
+        for (int k = 0; k < 8; k++) {
+#pragma GCC unroll 3
+            for (int i = 0; i < n; i++) {
+                uint32x4_t *const y = x[i];
+                y[ROW_A(k)] = vaddq_u32(y[ROW_A(k)], y[ROW_B(k)]);
+                y[ROW_D(k)] = rotate(veorq_u32(y[ROW_D(k)], y[ROW_A(k)]), k, left8);
+                if (k % 4 == 3)
+                    rows_turn(y, k == 7);
+            }
+        }
+    } while ((rounds -= 2) > 0);
+#pragma GCC unroll 3
+    for (int i = 0; i < n; i++) {
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++) {
+            const size_t at = BLOCK * (size_t)i + 16 * (size_t)r;
+            uint32x4_t y = vaddq_u32(x[i][r], start[r]);
+            if (r == 3)
+                y = vaddq_u32(y, vsetq_lane_u32((uint32_t)i, vdupq_n_u32(0), 0));
+            vst1q_u8(dst + at, veorq_u8(vld1q_u8(src + at), vreinterpretq_u8_u32(y)));
+        }
+    }
+}
+
+NOINLINE void blocks3(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+{
+    few_blocks(dst, src, state, rounds, 3);
+}
+
+NOINLINE void blocks2(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+{
+    few_blocks(dst, src, state, rounds, 2);
+}
+
 static const uint8_t zeros[10 * BLOCK];
 
 size_t chapoly_chacha_pass_neon(uint8_t *keystream, const uint32_t state[16], size_t blocks)
 {
-    const size_t size = blocks > 6 ? 10 : blocks > 4 ? 6 : 4;
+    const size_t size = blocks > 6 ? 10 : blocks > 4 ? 6 : blocks;
 
     if (blocks == 1)
         return chapoly_chacha_pass_portable(keystream, state, 1);
-    (size == 10 ? blocks10 : size == 6 ? blocks6 : blocks4)(keystream, zeros, state, 20);
+    (size == 10 ? blocks10 : size == 6 ? blocks6 : size == 4 ? blocks4 : size == 3 ? blocks3 : blocks2)(keystream, zeros, state, 20);
     return size;
 }
 
@@ -237,14 +302,14 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
      * block 435 and 290, two 788 and 521. So one block is sooner on both, two on V2 alone and as soon on N1. (The model
      * called apple-m1, an older core's with a slow rotate, would have both in vectors: 731 against 1058 and 2068.)
      */
-    if (len <= 2 * BLOCK) {
+    if (len <= BLOCK) {
         chapoly_chacha_xor_portable(dst, src, len, at, rounds);
     } else {
-        const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : 4) * BLOCK;
+        const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : len > 3 * BLOCK ? 4 : len > 2 * BLOCK ? 3 : 2) * BLOCK;
         _Alignas(BLOCK) uint8_t buffer[10 * BLOCK];
         const bool partial = len < size;
 
-        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : blocks4)(
+        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : size == 4 * BLOCK ? blocks4 : size == 3 * BLOCK ? blocks3 : blocks2)(
             partial ? buffer : dst, partial ? zeros : src, at, rounds);
         if (partial) {
             chapoly_xor(dst, src, buffer, len);
