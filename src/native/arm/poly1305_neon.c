@@ -17,7 +17,7 @@
 #include "../bytes.h"
 #include "../limbs26.h"
 
-chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks_portable;
+chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon;
 
 /* Moving multiplications apart before registers are allocated costs gcc dozens of copies. */
 #ifndef __clang__
@@ -25,6 +25,8 @@ chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
+
+#include "poly1305_a64.h"
 
 enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 
@@ -43,6 +45,12 @@ struct powers {
     uint32_t f[PAIRS];    /* five times limb 4 */
 };
 
+static __attribute__((noinline)) void some_blocks(uint64_t h[3], const uint64_t r[2], const uint8_t *message,
+                                                  size_t blocks, uint64_t top)
+{
+    poly1305_a64(h, r, message, blocks, top);
+}
+
 /* R = r^2, R^2, ... */
 static void raise(struct powers *powers, const uint64_t r[2])
 {
@@ -51,7 +59,7 @@ static void raise(struct powers *powers, const uint64_t r[2])
     uint32_t limb[5];
 
     for (int k = 0; k < PAIRS; k++) {
-        chapoly_poly1305_blocks_portable(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
+        some_blocks(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
         chapoly_split(limb, power);
         powers->p[k][0] = limb[0];
         powers->q[k][0] = limb[4];
@@ -138,14 +146,14 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     uint32x2_t a[5];
 
     if (blocks < CROSSOVER || top == 0) {
-        chapoly_poly1305_blocks_portable(h, r, message, blocks, top);
+        poly1305_a64(h, r, message, blocks, top);
         return;
     }
     raise(&powers, r);
 
     /* First what does not fill a group, then two blocks to start the lanes with. */
     const size_t first = (blocks - 2) % (2 * PAIRS);
-    chapoly_poly1305_blocks_portable(h, r, message, first, 1);
+    some_blocks(h, r, message, first, 1);
     message += 16 * first;
     const uint64_t block0[3] = {chapoly_load64(message), chapoly_load64(message + 8), 1};
     const uint64_t block1[3] = {chapoly_load64(message + 16), chapoly_load64(message + 24), 1};
@@ -190,9 +198,9 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     }
     h[0] = h[1] = h[2] = 0;
     chapoly_add_limbs(h, even);
-    chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
+    some_blocks(h, r, zero, 1, 0);
     chapoly_add_limbs(h, odd);
-    chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
+    some_blocks(h, r, zero, 1, 0);
 
     chapoly_wipe(&powers, sizeof powers);
     chapoly_wipe(even, sizeof even);
