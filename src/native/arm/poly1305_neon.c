@@ -6,7 +6,7 @@
  * from one pair of blocks to the next. Four pairs m0..m3 are taken at a time, with one carry for all of them:
  *     h = h R^4 + m0 R^3 + m1 R^2 + m2 R + m3.
  * The last pair still lacks its own factors, so at the end the result is lane 0 * r^2 + lane 1 * r.
- * The powers, the blocks before the first pair and the end are left to the portable function.
+ * The powers, the blocks before the first pair and the end are computed in general registers.
  */
 #include "../kernel.h"
 
@@ -16,6 +16,7 @@
 
 #include "../bytes.h"
 #include "../limbs26.h"
+#include "poly1305_a64.h"
 
 chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon;
 
@@ -25,8 +26,6 @@ chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon;
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-
-#include "poly1305_a64.h"
 
 enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 
@@ -48,7 +47,7 @@ struct powers {
 static __attribute__((noinline)) void some_blocks(uint64_t h[3], const uint64_t r[2], const uint8_t *message,
                                                   size_t blocks, uint64_t top)
 {
-    poly1305_a64(h, r, message, blocks, top);
+    chapoly_poly1305_a64(h, r, message, blocks, top);
 }
 
 /* R = r^2, R^2, ... */
@@ -146,7 +145,7 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     uint32x2_t a[5];
 
     if (blocks < CROSSOVER || top == 0) {
-        poly1305_a64(h, r, message, blocks, top);
+        chapoly_poly1305_a64(h, r, message, blocks, top);
         return;
     }
     raise(&powers, r);
