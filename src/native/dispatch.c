@@ -168,7 +168,7 @@ extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_
 extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
-extern chapoly_aead_fn chapoly_aead_avx512;
+extern chapoly_aead_fn chapoly_aead_avx512, chapoly_aead_neon;
 extern chapoly_aead_part_fn chapoly_aead_part_sse2, chapoly_aead_part_avx2, chapoly_aead_part_avx512;
 
 static const chapoly_kernel table[] = {
@@ -183,7 +183,7 @@ static const chapoly_kernel table[] = {
         .lanes = 8,
         .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_neon,
-        .aead = chapoly_aead_by_passes,
+        .aead = chapoly_aead_neon,
         .aead_part = chapoly_aead_part_by_strips,
     },
 #elif defined(__aarch64__) || defined(_M_ARM64)

@@ -27,36 +27,9 @@ chapoly_chacha_lanes_fn chapoly_chacha_lanes_neon;
 #pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize")
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
+#include "chacha20_neon.h"
 
-enum { BLOCK = CHAPOLY_BLOCK_SIZE, GROUP = 4 * BLOCK };
-
-/*
- * A double round (RFC 8439 2.3.1, inner_block) is eight steps, the column round 0-3 and the diagonal round 4-7. A step
- * does a += b; d = (d ^ a) <<< n for all four quarter rounds: in even steps a, b, d are of the rows 0, 1, 3, in odd
- * ones of 2, 3, 1. In the diagonal round quarter round i takes word i + row of each row.
- */
-#define ROW_A(k) ((k) & 1 ? 2 : 0)
-#define ROW_B(k) ((k) & 1 ? 3 : 1)
-#define ROW_D(k) ((k) & 1 ? 1 : 3)
-#define WORD(row, i, k) (4 * (row) + ((i) + ((k) & 4 ? (row) : 0)) % 4)
-
-/* What moves the bytes of each word so that it is rotated left by 8 bits. */
-static const uint8_t left8_bytes[16] = {3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14};
-
-INLINE uint32x4_t rotate(uint32x4_t v, int step, uint8x16_t left8)
-{
-    switch (step & 3) {
-    case 0:
-        return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(v)));
-    case 1:
-        return vsriq_n_u32(vshlq_n_u32(v, 12), v, 20);
-    case 2:
-        return vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(v), left8));
-    default:
-        return vsriq_n_u32(vshlq_n_u32(v, 7), v, 25);
-    }
-}
+enum { GROUP = 4 * BLOCK };
 
 INLINE void group_step(uint32x4_t x[16], int k, uint8x16_t left8)
 {
@@ -194,8 +167,6 @@ INLINE void blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], u
         group_finish(dst + GROUP, src + GROUP, y, state, counter + 4);
 }
 
-#define NOINLINE static __attribute__((noinline))
-
 NOINLINE void blocks10(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
 {
     blocks(dst, src, state, rounds, 2, true);
@@ -211,59 +182,17 @@ NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
     blocks(dst, src, state, rounds, 1, false);
 }
 
-/* ---- Up to three blocks: a vector for each row of each of them. ---- */
+/* ---- Up to three blocks: a vector for each row. ---- */
 
-/*
- * Between a column round and a diagonal round quarter round i passes from word i of each row to word i + row, so rows
- * turn. Row 1 stays, as the next step waits for it, and the others turn by what is left: by 3, 1 and 2 words, and back
- * again by 1, 3 and 2.
- */
-INLINE void rows_turn(uint32x4_t x[4], const bool back)
+INLINE void few_blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int count)
 {
-    x[0] = back ? vextq_u32(x[0], x[0], 1) : vextq_u32(x[0], x[0], 3);
-    x[2] = back ? vextq_u32(x[2], x[2], 3) : vextq_u32(x[2], x[2], 1);
-    x[3] = vextq_u32(x[3], x[3], 2);
-}
+    rows x;
 
-INLINE void few_blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int n)
-{
-    const uint8x16_t left8 = vld1q_u8(left8_bytes);
-    uint32x4_t start[4], x[3][4];
-
-#pragma GCC unroll 4
-    for (int r = 0; r < 4; r++)
-        start[r] = vld1q_u32(state + 4 * r);
-#pragma GCC unroll 3
-    for (int i = 0; i < n; i++) {
-#pragma GCC unroll 4
-        for (int r = 0; r < 4; r++)
-            x[i][r] = start[r];
-        x[i][3] = vaddq_u32(start[3], vsetq_lane_u32((uint32_t)i, vdupq_n_u32(0), 0));
-    }
-    do {
-#pragma GCC unroll 8
-        for (int k = 0; k < 8; k++) {
-#pragma GCC unroll 3
-            for (int i = 0; i < n; i++) {
-                uint32x4_t *const y = x[i];
-                y[ROW_A(k)] = vaddq_u32(y[ROW_A(k)], y[ROW_B(k)]);
-                y[ROW_D(k)] = rotate(veorq_u32(y[ROW_D(k)], y[ROW_A(k)]), k, left8);
-                if (k % 4 == 3)
-                    rows_turn(y, k == 7);
-            }
-        }
-    } while ((rounds -= 2) > 0);
-#pragma GCC unroll 3
-    for (int i = 0; i < n; i++) {
-#pragma GCC unroll 4
-        for (int r = 0; r < 4; r++) {
-            const size_t at = BLOCK * (size_t)i + 16 * (size_t)r;
-            uint32x4_t y = vaddq_u32(x[i][r], start[r]);
-            if (r == 3)
-                y = vaddq_u32(y, vsetq_lane_u32((uint32_t)i, vdupq_n_u32(0), 0));
-            vst1q_u8(dst + at, veorq_u8(vld1q_u8(src + at), vreinterpretq_u8_u32(y)));
-        }
-    }
+    start_rows(&x, state, count);
+    permute_rows(&x, rounds, count);
+#pragma GCC unroll 12
+    for (int i = 0; i < 4 * count; i++)
+        vst1q_u8(dst + 16 * i, veorq_u8(vld1q_u8(src + 16 * i), finished_row(&x, i)));
 }
 
 NOINLINE void blocks3(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
