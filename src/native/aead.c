@@ -92,7 +92,7 @@ size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly130
         dst += strip, src += strip, len -= strip;
         pending = strip;
     }
-    chapoly_wipe(at, sizeof at);
+    chapoly_wipe_few(at, sizeof at);
     return pending;
 }
 
@@ -125,7 +125,7 @@ void chapoly_aead_by_passes(const chapoly_kernel *kernel, uint8_t tag[16], uint8
     memcpy(at, state, sizeof at);
     at[12] += (uint32_t)kernel->pass_blocks;
     pending = kernel->aead_part(kernel, &mac, dst + first, src + first, len - first, first, at, decrypting);
-    chapoly_wipe(at, sizeof at);
+    chapoly_wipe_few(at, sizeof at);
     chapoly_aead_finish(kernel, &mac, tag, ciphertext + (len - pending), pending, associated_len, len);
 }
 
@@ -146,7 +146,7 @@ enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *kernel, uint8_t *
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, key, nonce, nonce_size);
     kernel->aead(kernel, tag, ciphertext, plaintext, len, associated_data, associated_len, chacha.words, false);
-    chapoly_wipe(&chacha, sizeof chacha);
+    chapoly_wipe_few(&chacha, sizeof chacha);
     return CHAPOLY_OK;
 }
 
@@ -158,7 +158,7 @@ static void authenticate(const chapoly_kernel *kernel, uint8_t tag[16], const ui
 
     kernel->chacha_xor(one_time_key, one_time_key, sizeof one_time_key, state, 20);
     chapoly_aead_tag(kernel, tag, one_time_key, associated_data, associated_len, ciphertext, len);
-    chapoly_wipe(one_time_key, sizeof one_time_key);
+    chapoly_wipe_few(one_time_key, sizeof one_time_key);
 }
 
 enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *plaintext, const uint8_t tag[16],
@@ -190,7 +190,7 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *
         memset(plaintext, 0, len);
     if (len <= HELD)
         chapoly_wipe(held, len);
-    chapoly_wipe(expected, sizeof expected); /* a forger must not learn the right tag from dead memory */
-    chapoly_wipe(&chacha, sizeof chacha);
+    chapoly_wipe_few(expected, sizeof expected); /* a forger must not learn the right tag from dead memory */
+    chapoly_wipe_few(&chacha, sizeof chacha);
     return valid ? CHAPOLY_OK : CHAPOLY_INVALID_TAG;
 }

@@ -22,8 +22,8 @@ chapoly_aead_fn chapoly_aead_neon;
 #include "poly1305_a64.h"
 
 enum {
-    SHORT = 2 * BLOCK,      /* of data */
-    SHORT_ASSOCIATED = 64,  /* of associated data that is put into the text; longer data is taken in before */
+    SHORT = 2 * BLOCK,     /* of data */
+    SHORT_ASSOCIATED = 64, /* of associated data */
 };
 
 /* The first n bytes, 0 < n < 16, and zeros. Nothing beyond them is read. */
@@ -89,7 +89,7 @@ INLINE void short_message(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t
                           const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
                           bool decrypting, const int count)
 {
-    uint8_t text[SHORT_ASSOCIATED + SHORT + 16], *end = text;
+    uint8_t text[SHORT_ASSOCIATED + SHORT + 16], *end = put_padded(text, associated_data, associated_len);
     const size_t rest = len % 16;
     chapoly_poly1305 mac = {.buffered = 0};
     uint8x16_t keystream;
@@ -103,10 +103,6 @@ INLINE void short_message(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t
     mac.r[1] = vgetq_lane_u64(r, 1) & UINT64_C(0x0ffffffc0ffffffc);
     vst1q_u64(mac.s, s);
 
-    if (associated_len <= SHORT_ASSOCIATED)
-        end = put_padded(end, associated_data, associated_len);
-    else
-        chapoly_aead_absorb(kernel, &mac, associated_data, associated_len);
 #pragma GCC unroll 8
     for (int i = 0; i < 4 * count; i++) {
         keystream = finished_row(&x, 4 + i);
@@ -147,7 +143,9 @@ void chapoly_aead_neon(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *d
                        const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
                        bool decrypting)
 {
-    (len == 0 || len > SHORT ? chapoly_aead_by_passes : len <= BLOCK ? one_block : two_blocks)(
+    const bool is_short = len > 0 && len <= SHORT && associated_len <= SHORT_ASSOCIATED;
+
+    (!is_short ? chapoly_aead_by_passes : len <= BLOCK ? one_block : two_blocks)(
         kernel, tag, dst, src, len, associated_data, associated_len, state, decrypting);
 }
 
