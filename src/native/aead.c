@@ -75,20 +75,20 @@ void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8
     }
 }
 
-/* Strips that stay in the first-level cache from the cipher to the MAC. */
+/* Strips of whole passes of the cipher that stay in the first-level cache until the MAC has had them. */
 size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
                               size_t len, size_t pending, const uint32_t state[16], bool decrypting)
 {
-    enum { STRIP = 8192 };
+    const size_t pass = kernel->pass_blocks * CHAPOLY_BLOCK_SIZE, most = 8192 / pass * pass;
     uint32_t at[16];
 
     memcpy(at, state, sizeof at);
     while (len > 0) {
-        const size_t strip = len < STRIP ? len : STRIP;
+        const size_t strip = len < most ? len : most;
         if (pending > 0)
             kernel->poly1305_blocks(mac->h, mac->r, (decrypting ? src : dst) - pending, pending / 16, 1);
         kernel->chacha_xor(dst, src, strip, at, 20);
-        at[12] += STRIP / CHAPOLY_BLOCK_SIZE;
+        at[12] += (uint32_t)(strip / CHAPOLY_BLOCK_SIZE);
         dst += strip, src += strip, len -= strip;
         pending = strip;
     }

@@ -15,7 +15,7 @@ chapoly_aead_fn chapoly_aead_neon;
 
 /* As in chacha20_neon.c. */
 #ifndef __clang__
-#pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize")
+#pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize", "rename-registers")
 #endif
 
 #include "chacha20_neon.h"

@@ -24,7 +24,7 @@ chapoly_chacha_lanes_fn chapoly_chacha_lanes_neon;
 
 /* Before register allocation gcc moves instructions apart for speed, which costs more in spills here than it gains. */
 #ifndef __clang__
-#pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize")
+#pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize", "rename-registers")
 #endif
 
 #include "chacha20_neon.h"
