@@ -79,7 +79,7 @@ void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8
 size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
                               size_t len, size_t pending, const uint32_t state[16], bool decrypting)
 {
-    const size_t pass = kernel->pass_blocks * CHAPOLY_BLOCK_SIZE, most = 8192 / pass * pass;
+    const size_t pass = kernel->pass_blocks * CHAPOLY_BLOCK_SIZE, most = (8192 + pass - 1) / pass * pass;
     uint32_t at[16];
 
     memcpy(at, state, sizeof at);
