@@ -815,6 +815,35 @@ static void test_aead_lengths(void)
     }
 }
 
+/* Short messages with associated data of every length to two blocks and more, each at either end of memory. */
+static void test_aead_short(void)
+{
+    uint8_t key[32], nonce[12], tag[16], right[16];
+    chapoly_chacha chacha;
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    chapoly_chacha20_init(&chacha, key, nonce, 20);
+    for (size_t len = 0; len <= 130; len++) {
+        chapoly_chacha_xor(kernel, &chacha, 1, 0, expected, source, len);
+        for (size_t aad_len = 0; aad_len <= 80; aad_len += aad_len < 34 ? 1 : 5) {
+            uint8_t *const end = target + AREA - len;
+
+            reference_tag(right, &chacha, source + AREA - aad_len, aad_len, expected, len);
+            memset(target, 0xa5, len + 16);
+            chapoly_aead_encrypt(kernel, target, tag, key, nonce, 12, source + AREA - aad_len, aad_len, source, len);
+            CHECK(memcmp(target, expected, len) == 0 && all(target + len, 16, 0xa5), "ciphertext of %zu", len);
+            CHECK(memcmp(tag, right, 16) == 0, "tag of %zu and %zu", aad_len, len);
+
+            memcpy(end, expected, len);
+            memset(end - 16, 0xa5, 16);
+            memcpy(target, source + AREA - aad_len, aad_len);
+            CHECK(chapoly_aead_decrypt(kernel, end, tag, key, nonce, 12, target, aad_len, end, len) == CHAPOLY_OK &&
+                      memcmp(end, source, len) == 0 && all(end - 16, 16, 0xa5), "decrypt %zu and %zu", aad_len, len);
+        }
+    }
+}
+
 /* ---- Many messages at once. ---- */
 
 /* Batches of every size to 70 and of mixed lengths, against one message at a time; some in place, some forged. */
@@ -1116,6 +1145,7 @@ static void test_kernel(const char *how)
     test_poly1305_ranges();
     test_aead();
     test_aead_lengths();
+    test_aead_short();
     test_batches();
     test_messages_in_parts();
     test_messages_in_ranges();
