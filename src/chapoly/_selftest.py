@@ -41,8 +41,11 @@ _CIPHER = [
 _MAC = (16, 20, 39, 87)
 
 # Bytes of data, of associated data before it, and the tag. Kernels may encrypt short data in one pass with
-# the one-time key, and long data by strips: of 8 KiB, after at most 15 blocks that the first pass left over.
+# the one-time key, one block or two in another way than more; and long data by strips: of 8 KiB or a little
+# more, after at most 15 blocks that the first pass left over.
 _AEAD = [
+    (45, 19, "5ce1b50816d6a46ac0bd4c1ca5e4b802"),
+    (71, 5, "81755cc20d380b9aaa905b5d4961acb4"),
     (440, 20, "24edd691b451f90273eff42672c4d6c1"),
     (1300, 300, "04bafec1a8cfac6178ed0f12b398ba54"),
     (9300, 5, "62a4d445fd4deafb862e89cbbc50f567"),

@@ -730,7 +730,7 @@ static void test_poly1305_ranges(void)
             memset(key, 0xff, 16);
         at[count] = len;
         for (size_t i = count; i-- > 0;)
-            at[i] = random64() % (at[i + 1] / 16 + 1) * 16;
+            at[i] = (size_t)random64() % (at[i + 1] / 16 + 1) * 16;
         chapoly_poly1305_mac(kernel, whole, key, source, len);
         chapoly_poly1305_init(&mac, key);
         chapoly_poly1305_update(kernel, &mac, source, at[0]);
@@ -1034,7 +1034,7 @@ static void compare_ranges(size_t len, size_t count, size_t nonce_size)
     random_bytes(nonce, sizeof nonce);
     at[count] = len;
     for (size_t i = count; i-- > 0;)
-        at[i] = random64() % (at[i + 1] / 64 + 1) * 64;
+        at[i] = (size_t)random64() % (at[i + 1] / 64 + 1) * 64;
     at[0] = count % 3 == 0 ? at[0] : 0;
     chapoly_aead_encrypt(kernel, cipher, whole, key, nonce, nonce_size, source, aad_len, data, len);
     for (int way = ENCRYPT; way < WAYS; way++) {

@@ -91,7 +91,7 @@ INLINE void short_message(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t
 {
     uint8_t text[SHORT_ASSOCIATED + SHORT + 16], *end = put_padded(text, associated_data, associated_len);
     const size_t rest = len % 16;
-    chapoly_poly1305 mac = {.buffered = 0};
+    chapoly_poly1305 mac;
     uint8x16_t keystream;
     rows x;
 
@@ -99,9 +99,11 @@ INLINE void short_message(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t
     permute_rows(&x, 20, 1 + count);
 
     const uint64x2_t r = vreinterpretq_u64_u8(finished_row(&x, 0)), s = vreinterpretq_u64_u8(finished_row(&x, 1));
+    mac.h[0] = mac.h[1] = mac.h[2] = 0;
     mac.r[0] = vgetq_lane_u64(r, 0) & UINT64_C(0x0ffffffc0fffffff);
     mac.r[1] = vgetq_lane_u64(r, 1) & UINT64_C(0x0ffffffc0ffffffc);
     vst1q_u64(mac.s, s);
+    mac.buffered = 0;
 
 #pragma GCC unroll 8
     for (int i = 0; i < 4 * count; i++) {

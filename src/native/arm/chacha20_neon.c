@@ -7,7 +7,13 @@
  * so they compute two more blocks, one after the other, at two scalar double rounds per vector double round: ten blocks
  * per pass. Two groups take all 32 vector registers and spill a few words; a scalar block takes 16 of the 31 others.
  *
- * Cycles per byte from 4 to 16 KiB by llvm-mca and instructions per byte are in bench/neon_counts.json.
+ * A vector pass of eight blocks alone would take fewer instructions and more time. From 4 to 16 KiB, by gcc 12, the
+ * instructions per byte and llvm-mca's cycles per byte on Neoverse N1, V2, apple-m1 (an older core's model, whose
+ * rotation of a general register is slow) are
+ *     eight blocks in vectors                       6.06    2.96  1.39  1.69
+ *     eight in vectors, two in general registers    8.10    2.29  1.08  3.28
+ *     four in vectors, two in general registers     8.91    1.88  1.51  5.24
+ * and more is in bench/neon_counts.json.
  */
 #include "../kernel.h"
 
@@ -207,14 +213,40 @@ NOINLINE void blocks2(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
 
 static const uint8_t zeros[10 * BLOCK];
 
+/* The narrowest pass that holds 2 to 10 blocks. */
+INLINE size_t pass_blocks(size_t blocks)
+{
+    return blocks > 6 ? 10 : blocks > 4 ? 6 : blocks;
+}
+
+INLINE void pass(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, size_t blocks)
+{
+    switch (blocks) {
+    case 2:
+        blocks2(dst, src, state, rounds);
+        break;
+    case 3:
+        blocks3(dst, src, state, rounds);
+        break;
+    case 4:
+        blocks4(dst, src, state, rounds);
+        break;
+    case 6:
+        blocks6(dst, src, state, rounds);
+        break;
+    default:
+        blocks10(dst, src, state, rounds);
+    }
+}
+
 size_t chapoly_chacha_pass_neon(uint8_t *keystream, const uint32_t state[16], size_t blocks)
 {
-    const size_t size = blocks > 6 ? 10 : blocks > 4 ? 6 : blocks;
+    const size_t made = pass_blocks(blocks);
 
     if (blocks == 1)
         return chapoly_chacha_pass_portable(keystream, state, 1);
-    (size == 10 ? blocks10 : size == 6 ? blocks6 : size == 4 ? blocks4 : size == 3 ? blocks3 : blocks2)(keystream, zeros, state, 20);
-    return size;
+    pass(keystream, zeros, state, 20, made);
+    return made;
 }
 
 void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
@@ -226,26 +258,24 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
         blocks10(dst, src, at, rounds);
 
     /*
-     * One or two blocks go without vectors, more to the narrowest of the three that holds them. By the models of
-     * bench/neon_counts.json a vector pass of up to four blocks takes 772 cycles on Neoverse N1, 627 on V2; one scalar
-     * block 435 and 290, two 788 and 521. So one block is sooner on both, two on V2 alone and as soon on N1. (The model
-     * called apple-m1, an older core's with a slow rotate, would have both in vectors: 731 against 1058 and 2068.)
+     * One block goes without vectors. By the models of bench/neon_counts.json it takes 425 cycles on Neoverse N1 and 290
+     * on V2, in vectors 560 at least. Two blocks take 616 and 589 in vectors, one after the other without 788 and 521,
+     * and three times the instructions; three take 671 and 592, four 742 and 601.
      */
     if (len <= BLOCK) {
         chapoly_chacha_xor_portable(dst, src, len, at, rounds);
     } else {
-        const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : len > 3 * BLOCK ? 4 : len > 2 * BLOCK ? 3 : 2) * BLOCK;
+        const size_t blocks = pass_blocks((len + BLOCK - 1) / BLOCK), size = blocks * BLOCK;
         _Alignas(BLOCK) uint8_t buffer[10 * BLOCK];
         const bool partial = len < size;
 
-        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : size == 4 * BLOCK ? blocks4 : size == 3 * BLOCK ? blocks3 : blocks2)(
-            partial ? buffer : dst, partial ? zeros : src, at, rounds);
+        pass(partial ? buffer : dst, partial ? zeros : src, at, rounds, blocks);
         if (partial) {
             chapoly_xor(dst, src, buffer, len);
             chapoly_wipe(buffer, size);
         }
     }
-    chapoly_wipe(at, sizeof at);
+    chapoly_wipe_few(at, sizeof at);
 }
 
 /* ---- A block of its own state in each lane: one group or two of four. ---- */

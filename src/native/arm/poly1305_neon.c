@@ -30,11 +30,12 @@ chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon;
 enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 
 /*
- * The fewest blocks for which setting up the powers is worth it:
- * bench/neon_counts.py --algorithms poly1305 --sizes 256 272 288 304 320 336 352 368 384 --define CROSSOVER=10
+ * The fewest blocks for which setting up the powers is worth it, by the models of
+ *     bench/neon_counts.py --algorithms poly1305 --sizes 256 272 288 320 384 400 416 432 464 512 --define CROSSOVER=10
+ * Neoverse N1 gains from 18 blocks on, but less than 3 % up to 25; V2 and apple-m1 lose up to 13 % there.
  */
 #ifndef CROSSOVER
-#define CROSSOVER 20
+#define CROSSOVER 26
 #endif
 
 /* The factors of MULTIPLY below: row k is for R^(k+1). */
@@ -44,12 +45,6 @@ struct powers {
     uint32_t f[PAIRS];    /* five times limb 4 */
 };
 
-static __attribute__((noinline)) void some_blocks(uint64_t h[3], const uint64_t r[2], const uint8_t *message,
-                                                  size_t blocks, uint64_t top)
-{
-    chapoly_poly1305_a64(h, r, message, blocks, top);
-}
-
 /* R = r^2, R^2, ... */
 static void raise(struct powers *powers, const uint64_t r[2])
 {
@@ -58,7 +53,7 @@ static void raise(struct powers *powers, const uint64_t r[2])
     uint32_t limb[5];
 
     for (int k = 0; k < PAIRS; k++) {
-        some_blocks(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
+        chapoly_poly1305_a64(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
         chapoly_split(limb, power);
         powers->p[k][0] = limb[0];
         powers->q[k][0] = limb[4];
@@ -152,7 +147,7 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
 
     /* First what does not fill a group, then two blocks to start the lanes with. */
     const size_t first = (blocks - 2) % (2 * PAIRS);
-    some_blocks(h, r, message, first, 1);
+    chapoly_poly1305_a64(h, r, message, first, 1);
     message += 16 * first;
     const uint64_t block0[3] = {chapoly_load64(message), chapoly_load64(message + 8), 1};
     const uint64_t block1[3] = {chapoly_load64(message + 16), chapoly_load64(message + 24), 1};
@@ -197,9 +192,9 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     }
     h[0] = h[1] = h[2] = 0;
     chapoly_add_limbs(h, even);
-    some_blocks(h, r, zero, 1, 0);
+    chapoly_poly1305_a64(h, r, zero, 1, 0);
     chapoly_add_limbs(h, odd);
-    some_blocks(h, r, zero, 1, 0);
+    chapoly_poly1305_a64(h, r, zero, 1, 0);
 
     chapoly_wipe(&powers, sizeof powers);
     chapoly_wipe(even, sizeof even);
