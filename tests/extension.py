@@ -37,7 +37,7 @@ X86 = Machine(
 ARM64 = Machine(
     bytes.fromhex("000080d2c0035fd6"),
     bytes.fromhex("1f2003d5"),
-    r"(shl|sri|xar|rev32|umull2?|umlal2?)\s+v|(ror|extr|adcs?)\s+[wx]|eor\s+w.*ror",
+    r"(shl|sri|xar|rev32|umull2?|umlal2?)\s+v|(ror|extr|umulh)\s+[wx]|adcs?\s+[wx].*(?<!zr)$|eor\s+w.*ror",
     r"(?:b|b\.\w+|cbn?z|tbn?z)\s+(?:.*\s)?(\w+) <",
     "aarch64-linux-gnu-objdump",
 )

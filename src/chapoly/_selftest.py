@@ -41,10 +41,12 @@ _CIPHER = [
 _MAC = (16, 20, 39, 87)
 
 # Bytes of data, of associated data before it, and the tag. Kernels may encrypt short data in one pass with
-# the one-time key, of one width or another, or none if there is no data; and long data by strips, of up to
-# 8 KiB, after at most 32 blocks that the first pass left over.
+# the one-time key, of one width or another, one block or two in another way than more, or none if there is no
+# data; and long data by strips: of 8 KiB or a little more, after at most 32 blocks that the first pass left over.
 _AEAD = [
     (0, 40, "ff8c84ac6ca7f38448b37715e22c672e"),
+    (45, 19, "5ce1b50816d6a46ac0bd4c1ca5e4b802"),
+    (71, 5, "81755cc20d380b9aaa905b5d4961acb4"),
     (200, 20, "c8b56c54ec3ff0ffb2dc95e329e4bf08"),
     (440, 20, "24edd691b451f90273eff42672c4d6c1"),
     (700, 20, "c7de5915bb18f387d6d8909459a0b70f"),

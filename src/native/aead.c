@@ -75,25 +75,25 @@ void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8
     }
 }
 
-/* Strips that stay in the first-level cache from the cipher to the MAC. */
+/* Strips of whole passes of the cipher that stay in the first-level cache until the MAC has had them. */
 size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst,
                                    const uint8_t *src, size_t len, size_t pending, const uint32_t state[16],
                                    bool decrypting)
 {
-    enum { STRIP = 8192 };
+    const size_t pass = kernel->pass_blocks * CHAPOLY_BLOCK_SIZE, most = (8192 + pass - 1) / pass * pass;
     uint32_t at[16];
 
     memcpy(at, state, sizeof at);
     while (len > 0) {
-        const size_t strip = len < STRIP ? len : STRIP;
+        const size_t strip = len < most ? len : most;
         if (pending > 0)
             kernel->poly1305_blocks(mac->h, mac->r, (decrypting ? src : dst) - pending, pending / 16, 1);
         kernel->chacha_xor(dst, src, strip, at, 20);
-        at[12] += STRIP / CHAPOLY_BLOCK_SIZE;
+        at[12] += (uint32_t)(strip / CHAPOLY_BLOCK_SIZE);
         dst += strip, src += strip, len -= strip;
         pending = strip;
     }
-    chapoly_wipe(at, sizeof at);
+    chapoly_wipe_few(at, sizeof at);
     return pending;
 }
 
@@ -126,7 +126,7 @@ void chapoly_aead_by_passes(const chapoly_kernel *kernel, uint8_t tag[16], uint8
     memcpy(at, state, sizeof at);
     at[12] += (uint32_t)kernel->pass_blocks;
     pending = kernel->aead_part(kernel, &mac, dst + first, src + first, len - first, first, at, decrypting);
-    chapoly_wipe(at, sizeof at);
+    chapoly_wipe_few(at, sizeof at);
     chapoly_aead_finish(kernel, &mac, tag, ciphertext + (len - pending), pending, associated_len, len);
 }
 
@@ -147,7 +147,7 @@ enum chapoly_status chapoly_aead_encrypt(const chapoly_kernel *kernel, uint8_t *
         return CHAPOLY_COUNTER_OVERFLOW;
     begin(kernel, &chacha, key, nonce, nonce_size);
     kernel->aead(kernel, tag, ciphertext, plaintext, len, associated_data, associated_len, chacha.words, false);
-    chapoly_wipe(&chacha, sizeof chacha);
+    chapoly_wipe_few(&chacha, sizeof chacha);
     return CHAPOLY_OK;
 }
 
@@ -159,7 +159,7 @@ static void authenticate(const chapoly_kernel *kernel, uint8_t tag[16], const ui
 
     kernel->chacha_xor(one_time_key, one_time_key, sizeof one_time_key, state, 20);
     chapoly_aead_tag(kernel, tag, one_time_key, associated_data, associated_len, ciphertext, len);
-    chapoly_wipe(one_time_key, sizeof one_time_key);
+    chapoly_wipe_few(one_time_key, sizeof one_time_key);
 }
 
 enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *plaintext, const uint8_t tag[16],
@@ -191,7 +191,7 @@ enum chapoly_status chapoly_aead_decrypt(const chapoly_kernel *kernel, uint8_t *
         memset(plaintext, 0, len);
     if (len <= HELD)
         chapoly_wipe(held, len);
-    chapoly_wipe(expected, sizeof expected); /* a forger must not learn the right tag from dead memory */
-    chapoly_wipe(&chacha, sizeof chacha);
+    chapoly_wipe_few(expected, sizeof expected); /* a forger must not learn the right tag from dead memory */
+    chapoly_wipe_few(&chacha, sizeof chacha);
     return valid ? CHAPOLY_OK : CHAPOLY_INVALID_TAG;
 }

@@ -1,5 +1,5 @@
 /*
- * bytes.h: little-endian words in memory, for any byte order and alignment; and the xor of bytes.
+ * bytes.h: little-endian words in memory, for any byte order and alignment; the xor of bytes; and overwriting a few.
  */
 #ifndef CHAPOLY_BYTES_H
 #define CHAPOLY_BYTES_H
@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "chapoly.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 
@@ -84,6 +86,17 @@ static inline void chapoly_xor(uint8_t *dst, const uint8_t *src, const uint8_t *
         chapoly_store64(dst + i, chapoly_load64(src + i) ^ chapoly_load64(keystream + i));
     for (; i < len; i++)
         dst[i] = (uint8_t)(src[i] ^ keystream[i]);
+}
+
+/* chapoly_wipe for an object of known and small size: a few stores, where the call takes tens of instructions. */
+static inline void chapoly_wipe_few(void *secret, size_t len)
+{
+#if defined(__GNUC__)
+    memset(secret, 0, len);
+    __asm__ __volatile__("" : : "r"(secret) : "memory"); /* somebody may read it: the stores must happen */
+#else
+    chapoly_wipe(secret, len);
+#endif
 }
 
 #endif

@@ -168,7 +168,7 @@ extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_
 extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
-extern chapoly_aead_fn chapoly_aead_avx512;
+extern chapoly_aead_fn chapoly_aead_avx512, chapoly_aead_neon;
 extern chapoly_aead_part_fn chapoly_aead_part_sse2, chapoly_aead_part_avx2, chapoly_aead_part_avx512;
 extern chapoly_aead_many_fn chapoly_aead_many_avx512;
 
@@ -184,7 +184,7 @@ static const chapoly_kernel table[] = {
         .lanes = 8,
         .hchacha = chapoly_hchacha_portable,
         .poly1305_blocks = chapoly_poly1305_blocks_neon,
-        .aead = chapoly_aead_by_passes,
+        .aead = chapoly_aead_neon,
         .aead_part = chapoly_aead_part_by_strips,
         .aead_many = chapoly_aead_many_by_lanes,
     },
@@ -197,6 +197,7 @@ static const chapoly_kernel table[] = {
         .needs = AVX2 | AVX512F | AVX512BW | AVX512VL | AVX512IFMA | AVX512VBMI2,
         .prefers = FAST_ZMM,
         .chacha_xor = chapoly_chacha_xor_avx512,
+        .pass_blocks = 16,
         .chacha_lanes = chapoly_chacha_lanes_avx512,
         .lanes = 32,
         .hchacha = chapoly_hchacha_portable,

@@ -120,7 +120,7 @@ struct chapoly_kernel {
     chapoly_aead_fn *aead;
     chapoly_aead_part_fn *aead_part;
     chapoly_chacha_pass_fn *chacha_pass; /* for chapoly_aead_by_passes; NULL if `aead` is another */
-    unsigned pass_blocks;                /* 1..CHAPOLY_PASS_MAX */
+    unsigned pass_blocks;                /* of a pass, 1..CHAPOLY_PASS_MAX; strips are whole passes */
     chapoly_chacha_lanes_fn *chacha_lanes;
     unsigned lanes; /* 1..CHAPOLY_LANES_MAX */
     chapoly_aead_many_fn *aead_many;

@@ -65,7 +65,7 @@ void chapoly_poly1305_finish(const chapoly_kernel *kernel, chapoly_poly1305 *mac
         kernel->poly1305_blocks(mac->h, mac->r, mac->buffer, 1, 0);
     }
     reduce_and_store(tag, mac->h, mac->s);
-    chapoly_wipe(mac, sizeof *mac);
+    chapoly_wipe_few(mac, sizeof *mac);
 }
 
 void chapoly_poly1305_mac(const chapoly_kernel *kernel, uint8_t tag[16], const uint8_t key[32],

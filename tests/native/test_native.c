@@ -731,7 +731,7 @@ static void test_poly1305_ranges(void)
             memset(key, 0xff, 16);
         at[count] = len;
         for (size_t i = count; i-- > 0;)
-            at[i] = random64() % (at[i + 1] / 16 + 1) * 16;
+            at[i] = (size_t)random64() % (at[i + 1] / 16 + 1) * 16;
         chapoly_poly1305_mac(kernel, whole, key, source, len);
         chapoly_poly1305_init(&mac, key);
         chapoly_poly1305_update(kernel, &mac, source, at[0]);
@@ -813,6 +813,35 @@ static void test_aead_lengths(void)
         memset(out, 0xa5, len);
         CHECK(chapoly_aead_decrypt(kernel, out, tag, key, nonce, nonce_size, aad, aad_len, expected, len) ==
                   CHAPOLY_OK && memcmp(out, data, len) == 0, "decrypt %zu", len);
+    }
+}
+
+/* Short messages with associated data of every length to two blocks and more, each at either end of memory. */
+static void test_aead_short(void)
+{
+    uint8_t key[32], nonce[12], tag[16], right[16];
+    chapoly_chacha chacha;
+
+    random_bytes(key, sizeof key);
+    random_bytes(nonce, sizeof nonce);
+    chapoly_chacha20_init(&chacha, key, nonce, 20);
+    for (size_t len = 0; len <= 130; len++) {
+        chapoly_chacha_xor(kernel, &chacha, 1, 0, expected, source, len);
+        for (size_t aad_len = 0; aad_len <= 80; aad_len += aad_len < 34 ? 1 : 5) {
+            uint8_t *const end = target + AREA - len;
+
+            reference_tag(right, &chacha, source + AREA - aad_len, aad_len, expected, len);
+            memset(target, 0xa5, len + 16);
+            chapoly_aead_encrypt(kernel, target, tag, key, nonce, 12, source + AREA - aad_len, aad_len, source, len);
+            CHECK(memcmp(target, expected, len) == 0 && all(target + len, 16, 0xa5), "ciphertext of %zu", len);
+            CHECK(memcmp(tag, right, 16) == 0, "tag of %zu and %zu", aad_len, len);
+
+            memcpy(end, expected, len);
+            memset(end - 16, 0xa5, 16);
+            memcpy(target, source + AREA - aad_len, aad_len);
+            CHECK(chapoly_aead_decrypt(kernel, end, tag, key, nonce, 12, target, aad_len, end, len) == CHAPOLY_OK &&
+                      memcmp(end, source, len) == 0 && all(end - 16, 16, 0xa5), "decrypt %zu and %zu", aad_len, len);
+        }
     }
 }
 
@@ -1114,7 +1143,7 @@ static void compare_ranges(size_t len, size_t count, size_t nonce_size)
     random_bytes(nonce, sizeof nonce);
     at[count] = len;
     for (size_t i = count; i-- > 0;)
-        at[i] = random64() % (at[i + 1] / 64 + 1) * 64;
+        at[i] = (size_t)random64() % (at[i + 1] / 64 + 1) * 64;
     at[0] = count % 3 == 0 ? at[0] : 0;
     chapoly_aead_encrypt(kernel, cipher, whole, key, nonce, nonce_size, source, aad_len, data, len);
     for (int way = ENCRYPT; way < WAYS; way++) {
@@ -1227,6 +1256,7 @@ static void test_kernel(const char *how)
     test_poly1305_ranges();
     test_aead();
     test_aead_lengths();
+    test_aead_short();
     test_batches();
     test_batch_shapes();
     test_messages_in_parts();

@@ -7,7 +7,13 @@
  * so they compute two more blocks, one after the other, at two scalar double rounds per vector double round: ten blocks
  * per pass. Two groups take all 32 vector registers and spill a few words; a scalar block takes 16 of the 31 others.
  *
- * Cycles per byte from 4 to 16 KiB by llvm-mca and instructions per byte are in bench/neon_counts.json.
+ * A vector pass of eight blocks alone would take fewer instructions and more time. From 4 to 16 KiB, by gcc 12, the
+ * instructions per byte and llvm-mca's cycles per byte on Neoverse N1, V2, apple-m1 (an older core's model, whose
+ * rotation of a general register is slow) are
+ *     eight blocks in vectors                       6.06    2.96  1.39  1.69
+ *     eight in vectors, two in general registers    8.10    2.29  1.08  3.28
+ *     four in vectors, two in general registers     8.91    1.88  1.51  5.24
+ * and more is in bench/neon_counts.json.
  */
 #include "../kernel.h"
 
@@ -24,39 +30,12 @@ chapoly_chacha_lanes_fn chapoly_chacha_lanes_neon;
 
 /* Before register allocation gcc moves instructions apart for speed, which costs more in spills here than it gains. */
 #ifndef __clang__
-#pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize")
+#pragma GCC optimize("O3", "no-schedule-insns", "no-tree-slp-vectorize", "rename-registers")
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
+#include "chacha20_neon.h"
 
-enum { BLOCK = CHAPOLY_BLOCK_SIZE, GROUP = 4 * BLOCK };
-
-/*
- * A double round (RFC 8439 2.3.1, inner_block) is eight steps, the column round 0-3 and the diagonal round 4-7. A step
- * does a += b; d = (d ^ a) <<< n for all four quarter rounds: in even steps a, b, d are of the rows 0, 1, 3, in odd
- * ones of 2, 3, 1. In the diagonal round quarter round i takes word i + row of each row.
- */
-#define ROW_A(k) ((k) & 1 ? 2 : 0)
-#define ROW_B(k) ((k) & 1 ? 3 : 1)
-#define ROW_D(k) ((k) & 1 ? 1 : 3)
-#define WORD(row, i, k) (4 * (row) + ((i) + ((k) & 4 ? (row) : 0)) % 4)
-
-/* What moves the bytes of each word so that it is rotated left by 8 bits. */
-static const uint8_t left8_bytes[16] = {3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14};
-
-INLINE uint32x4_t rotate(uint32x4_t v, int step, uint8x16_t left8)
-{
-    switch (step & 3) {
-    case 0:
-        return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(v)));
-    case 1:
-        return vsriq_n_u32(vshlq_n_u32(v, 12), v, 20);
-    case 2:
-        return vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(v), left8));
-    default:
-        return vsriq_n_u32(vshlq_n_u32(v, 7), v, 25);
-    }
-}
+enum { GROUP = 4 * BLOCK };
 
 INLINE void group_step(uint32x4_t x[16], int k, uint8x16_t left8)
 {
@@ -194,8 +173,6 @@ INLINE void blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], u
         group_finish(dst + GROUP, src + GROUP, y, state, counter + 4);
 }
 
-#define NOINLINE static __attribute__((noinline))
-
 NOINLINE void blocks10(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
 {
     blocks(dst, src, state, rounds, 2, true);
@@ -211,16 +188,65 @@ NOINLINE void blocks4(uint8_t *dst, const uint8_t *src, const uint32_t state[16]
     blocks(dst, src, state, rounds, 1, false);
 }
 
+/* ---- Up to three blocks: a vector for each row. ---- */
+
+INLINE void few_blocks(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, const int count)
+{
+    rows x;
+
+    start_rows(&x, state, count);
+    permute_rows(&x, rounds, count);
+#pragma GCC unroll 12
+    for (int i = 0; i < 4 * count; i++)
+        vst1q_u8(dst + 16 * i, veorq_u8(vld1q_u8(src + 16 * i), finished_row(&x, i)));
+}
+
+NOINLINE void blocks3(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+{
+    few_blocks(dst, src, state, rounds, 3);
+}
+
+NOINLINE void blocks2(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds)
+{
+    few_blocks(dst, src, state, rounds, 2);
+}
+
 static const uint8_t zeros[10 * BLOCK];
+
+/* The narrowest pass that holds 2 to 10 blocks. */
+INLINE size_t pass_blocks(size_t blocks)
+{
+    return blocks > 6 ? 10 : blocks > 4 ? 6 : blocks;
+}
+
+INLINE void pass(uint8_t *dst, const uint8_t *src, const uint32_t state[16], unsigned rounds, size_t blocks)
+{
+    switch (blocks) {
+    case 2:
+        blocks2(dst, src, state, rounds);
+        break;
+    case 3:
+        blocks3(dst, src, state, rounds);
+        break;
+    case 4:
+        blocks4(dst, src, state, rounds);
+        break;
+    case 6:
+        blocks6(dst, src, state, rounds);
+        break;
+    default:
+        blocks10(dst, src, state, rounds);
+    }
+}
 
 size_t chapoly_chacha_pass_neon(uint8_t *keystream, const uint32_t state[16], size_t blocks)
 {
-    const size_t size = blocks > 6 ? 10 : blocks > 4 ? 6 : 4;
+    const size_t made = pass_blocks(blocks);
 
     if (blocks == 1)
         return chapoly_chacha_pass_portable(keystream, state, 1);
-    (size == 10 ? blocks10 : size == 6 ? blocks6 : blocks4)(keystream, zeros, state, 20);
-    return size;
+    pass(keystream, zeros, state, 20, made);
+    return made;
 }
 
 void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
@@ -232,26 +258,24 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
         blocks10(dst, src, at, rounds);
 
     /*
-     * One or two blocks go without vectors, more to the narrowest of the three that holds them. By the models of
-     * bench/neon_counts.json a vector pass of up to four blocks takes 772 cycles on Neoverse N1, 627 on V2; one scalar
-     * block 435 and 290, two 788 and 521. So one block is sooner on both, two on V2 alone and as soon on N1. (The model
-     * called apple-m1, an older core's with a slow rotate, would have both in vectors: 731 against 1058 and 2068.)
+     * One block goes without vectors. By the models of bench/neon_counts.json it takes 425 cycles on Neoverse N1 and 290
+     * on V2, in vectors 560 at least. Two blocks take 616 and 589 in vectors, one after the other without 788 and 521,
+     * and three times the instructions; three take 671 and 592, four 742 and 601.
      */
-    if (len <= 2 * BLOCK) {
+    if (len <= BLOCK) {
         chapoly_chacha_xor_portable(dst, src, len, at, rounds);
     } else {
-        const size_t size = (len > 6 * BLOCK ? 10 : len > 4 * BLOCK ? 6 : 4) * BLOCK;
+        const size_t blocks = pass_blocks((len + BLOCK - 1) / BLOCK), size = blocks * BLOCK;
         _Alignas(BLOCK) uint8_t buffer[10 * BLOCK];
         const bool partial = len < size;
 
-        (size == 10 * BLOCK ? blocks10 : size == 6 * BLOCK ? blocks6 : blocks4)(
-            partial ? buffer : dst, partial ? zeros : src, at, rounds);
+        pass(partial ? buffer : dst, partial ? zeros : src, at, rounds, blocks);
         if (partial) {
             chapoly_xor(dst, src, buffer, len);
             chapoly_wipe(buffer, size);
         }
     }
-    chapoly_wipe(at, sizeof at);
+    chapoly_wipe_few(at, sizeof at);
 }
 
 /* ---- A block of its own state in each lane: one group or two of four. ---- */

@@ -6,7 +6,7 @@
  * from one pair of blocks to the next. Four pairs m0..m3 are taken at a time, with one carry for all of them:
  *     h = h R^4 + m0 R^3 + m1 R^2 + m2 R + m3.
  * The last pair still lacks its own factors, so at the end the result is lane 0 * r^2 + lane 1 * r.
- * The powers, the blocks before the first pair and the end are left to the portable function.
+ * The powers, the blocks before the first pair and the end are computed in general registers.
  */
 #include "../kernel.h"
 
@@ -16,8 +16,9 @@
 
 #include "../bytes.h"
 #include "../limbs26.h"
+#include "poly1305_a64.h"
 
-chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks_portable;
+chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon;
 
 /* Moving multiplications apart before registers are allocated costs gcc dozens of copies. */
 #ifndef __clang__
@@ -29,11 +30,12 @@ chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_neon, chapoly_poly1305_blocks
 enum { PAIRS = 4 }; /* of blocks per carry, and so the number of powers of R */
 
 /*
- * The fewest blocks for which setting up the powers is worth it:
- * bench/neon_counts.py --algorithms poly1305 --sizes 256 272 288 304 320 336 352 368 384 --define CROSSOVER=10
+ * The fewest blocks for which setting up the powers is worth it, by the models of
+ *     bench/neon_counts.py --algorithms poly1305 --sizes 256 272 288 320 384 400 416 432 464 512 --define CROSSOVER=10
+ * Neoverse N1 gains from 18 blocks on, but less than 3 % up to 25; V2 and apple-m1 lose up to 13 % there.
  */
 #ifndef CROSSOVER
-#define CROSSOVER 20
+#define CROSSOVER 26
 #endif
 
 /* The factors of MULTIPLY below: row k is for R^(k+1). */
@@ -51,7 +53,7 @@ static void raise(struct powers *powers, const uint64_t r[2])
     uint32_t limb[5];
 
     for (int k = 0; k < PAIRS; k++) {
-        chapoly_poly1305_blocks_portable(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
+        chapoly_poly1305_a64(power, r, zero, k == 0 ? 1 : 2, 0); /* (power + 0) * r, once or twice */
         chapoly_split(limb, power);
         powers->p[k][0] = limb[0];
         powers->q[k][0] = limb[4];
@@ -138,14 +140,14 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     uint32x2_t a[5];
 
     if (blocks < CROSSOVER || top == 0) {
-        chapoly_poly1305_blocks_portable(h, r, message, blocks, top);
+        chapoly_poly1305_a64(h, r, message, blocks, top);
         return;
     }
     raise(&powers, r);
 
     /* First what does not fill a group, then two blocks to start the lanes with. */
     const size_t first = (blocks - 2) % (2 * PAIRS);
-    chapoly_poly1305_blocks_portable(h, r, message, first, 1);
+    chapoly_poly1305_a64(h, r, message, first, 1);
     message += 16 * first;
     const uint64_t block0[3] = {chapoly_load64(message), chapoly_load64(message + 8), 1};
     const uint64_t block1[3] = {chapoly_load64(message + 16), chapoly_load64(message + 24), 1};
@@ -190,9 +192,9 @@ void chapoly_poly1305_blocks_neon(uint64_t h[3], const uint64_t r[2], const uint
     }
     h[0] = h[1] = h[2] = 0;
     chapoly_add_limbs(h, even);
-    chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
+    chapoly_poly1305_a64(h, r, zero, 1, 0);
     chapoly_add_limbs(h, odd);
-    chapoly_poly1305_blocks_portable(h, r, zero, 1, 0);
+    chapoly_poly1305_a64(h, r, zero, 1, 0);
 
     chapoly_wipe(&powers, sizeof powers);
     chapoly_wipe(even, sizeof even);
