@@ -137,11 +137,14 @@ static PyObject *unseal(const message *m, uint8_t *plaintext, PyObject *result)
     return NULL;
 }
 
-/* ---- The forms of a call. What they return is made first: when memory is short, nothing has been written. ---- */
+/*
+ * ---- The forms of a call. What they return is made first: when memory is short, nothing has been written. ----
+ * Their names begin with form_, as unistd.h may have an encrypt (musl).
+ */
 
 typedef PyObject *form(message *, PyObject *const *values);
 
-static PyObject *encrypt(message *m, PyObject *const *values) /* nonce, data, associated_data, threads */
+static PyObject *form_encrypt(message *m, PyObject *const *values) /* nonce, data, associated_data, threads */
 {
     PyObject *result = NULL;
     uint8_t *out;
@@ -152,7 +155,7 @@ static PyObject *encrypt(message *m, PyObject *const *values) /* nonce, data, as
     return result;
 }
 
-static PyObject *decrypt(message *m, PyObject *const *values) /* nonce, data, associated_data, threads */
+static PyObject *form_decrypt(message *m, PyObject *const *values) /* nonce, data, associated_data, threads */
 {
     PyObject *result = NULL;
     uint8_t *out;
@@ -163,7 +166,7 @@ static PyObject *decrypt(message *m, PyObject *const *values) /* nonce, data, as
     return result;
 }
 
-static PyObject *encrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf, threads */
+static PyObject *form_encrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf, threads */
 {
     PyObject *result = NULL;
 
@@ -174,7 +177,7 @@ static PyObject *encrypt_into(message *m, PyObject *const *values) /* nonce, dat
     return result;
 }
 
-static PyObject *decrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf, threads */
+static PyObject *form_decrypt_into(message *m, PyObject *const *values) /* nonce, data, associated_data, buf, threads */
 {
     PyObject *result = NULL;
 
@@ -185,7 +188,7 @@ static PyObject *decrypt_into(message *m, PyObject *const *values) /* nonce, dat
     return result;
 }
 
-static PyObject *encrypt_detached(message *m, PyObject *const *values) /* nonce, data, associated_data */
+static PyObject *form_encrypt_detached(message *m, PyObject *const *values) /* nonce, data, associated_data */
 {
     PyObject *ciphertext = NULL, *tag = NULL, *result = NULL;
     uint8_t *out, *tag_out;
@@ -199,7 +202,7 @@ static PyObject *encrypt_detached(message *m, PyObject *const *values) /* nonce,
     return result;
 }
 
-static PyObject *decrypt_detached(message *m, PyObject *const *values) /* nonce, data, tag, associated_data */
+static PyObject *form_decrypt_detached(message *m, PyObject *const *values) /* nonce, data, tag, associated_data */
 {
     PyObject *result = NULL;
     uint8_t *out;
@@ -210,7 +213,7 @@ static PyObject *decrypt_detached(message *m, PyObject *const *values) /* nonce,
     return result;
 }
 
-static PyObject *encrypt_in_place(message *m, PyObject *const *values) /* nonce, buf, associated_data */
+static PyObject *form_encrypt_in_place(message *m, PyObject *const *values) /* nonce, buf, associated_data */
 {
     PyObject *result = NULL;
     uint8_t *tag;
@@ -221,7 +224,7 @@ static PyObject *encrypt_in_place(message *m, PyObject *const *values) /* nonce,
     return result;
 }
 
-static PyObject *decrypt_in_place(message *m, PyObject *const *values) /* nonce, buf, tag, associated_data */
+static PyObject *form_decrypt_in_place(message *m, PyObject *const *values) /* nonce, buf, tag, associated_data */
 {
     if (take_nonce(m, values[0]) && take_in_place(m, values[1]) && take_tag(m, values[2]) &&
         take_associated(m, values[3]) && check_in_place(m, true))
@@ -229,14 +232,14 @@ static PyObject *decrypt_in_place(message *m, PyObject *const *values) /* nonce,
     return NULL;
 }
 
-static PyObject *encryptor(message *m, PyObject *const *values) /* nonce, associated_data */
+static PyObject *form_encryptor(message *m, PyObject *const *values) /* nonce, associated_data */
 {
     if (take_nonce(m, values[0]) && take_associated(m, values[1]))
         return new_encryptor(m->state, m->kernel, m->key, m->nonce.bytes, m->nonce_size, &m->associated);
     return NULL;
 }
 
-static PyObject *unverified_decryptor(message *m, PyObject *const *values) /* nonce, associated_data */
+static PyObject *form_unverified_decryptor(message *m, PyObject *const *values) /* nonce, associated_data */
 {
     if (take_nonce(m, values[0]) && take_associated(m, values[1]))
         return new_unverified_decryptor(m->state, m->kernel, m->key, m->nonce.bytes, m->nonce_size, &m->associated);
@@ -337,7 +340,7 @@ static PyObject *key_call(PyObject *object, const signature *s, form *work, PyOb
     static PyObject *key_##form(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords)         \
     {                                                                                                                \
         static const signature s = {#form, {__VA_ARGS__}, required, positional, total};                              \
-        return key_call(self, &s, form, args, count, keywords);                                                      \
+        return key_call(self, &s, form_##form, args, count, keywords);                                               \
     }
 
 METHOD(encrypt, 2, 3, 4, "nonce", "data", "associated_data", "threads")
@@ -444,25 +447,25 @@ static const signature decrypt_signature = {"decrypt", {"key", "nonce", "data", 
 static PyObject *chacha20poly1305_encrypt(PyObject *module, PyObject *const *args, Py_ssize_t count,
                                           PyObject *keywords)
 {
-    return with_key(module, &encrypt_signature, CHAPOLY_NONCE_SIZE, encrypt, args, count, keywords);
+    return with_key(module, &encrypt_signature, CHAPOLY_NONCE_SIZE, form_encrypt, args, count, keywords);
 }
 
 static PyObject *chacha20poly1305_decrypt(PyObject *module, PyObject *const *args, Py_ssize_t count,
                                           PyObject *keywords)
 {
-    return with_key(module, &decrypt_signature, CHAPOLY_NONCE_SIZE, decrypt, args, count, keywords);
+    return with_key(module, &decrypt_signature, CHAPOLY_NONCE_SIZE, form_decrypt, args, count, keywords);
 }
 
 static PyObject *xchacha20poly1305_encrypt(PyObject *module, PyObject *const *args, Py_ssize_t count,
                                            PyObject *keywords)
 {
-    return with_key(module, &encrypt_signature, CHAPOLY_XNONCE_SIZE, encrypt, args, count, keywords);
+    return with_key(module, &encrypt_signature, CHAPOLY_XNONCE_SIZE, form_encrypt, args, count, keywords);
 }
 
 static PyObject *xchacha20poly1305_decrypt(PyObject *module, PyObject *const *args, Py_ssize_t count,
                                            PyObject *keywords)
 {
-    return with_key(module, &decrypt_signature, CHAPOLY_XNONCE_SIZE, decrypt, args, count, keywords);
+    return with_key(module, &decrypt_signature, CHAPOLY_XNONCE_SIZE, form_decrypt, args, count, keywords);
 }
 
 public_function aead_functions[] = {

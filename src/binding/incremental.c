@@ -14,7 +14,7 @@ static uint64_t left(const parts_object *parts)
     return chapoly_message_left(&((const message_object *)parts)->message);
 }
 
-static void encrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size, size_t threads)
+static void encrypt_part(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size, size_t threads)
 {
     chapoly_message *message = &((message_object *)parts)->message;
 
@@ -22,7 +22,7 @@ static void encrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size
     RELEASING_GIL(size, chapoly_message_encrypt(parts->kernel, message, out, data, size));
 }
 
-static void decrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size, size_t threads)
+static void decrypt_part(parts_object *parts, uint8_t *out, const uint8_t *data, size_t size, size_t threads)
 {
     chapoly_message *message = &((message_object *)parts)->message;
 
@@ -31,10 +31,10 @@ static void decrypt(parts_object *parts, uint8_t *out, const uint8_t *data, size
 }
 
 static const parts_kind encryptor = {
-    "encryptor", offsetof(message_object, message), sizeof(chapoly_message), left, encrypt, false,
+    "encryptor", offsetof(message_object, message), sizeof(chapoly_message), left, encrypt_part, false,
 };
 static const parts_kind decryptor = {
-    "decryptor", offsetof(message_object, message), sizeof(chapoly_message), left, decrypt, false,
+    "decryptor", offsetof(message_object, message), sizeof(chapoly_message), left, decrypt_part, false,
 };
 
 static PyObject *begin(PyTypeObject *type, const parts_kind *kind, const chapoly_kernel *kernel, const uint8_t *key,

@@ -1,6 +1,9 @@
 /*
  * One message in several platform threads: the work is cut into as many ranges, of nearly the same size.
  */
+#if !defined(_POSIX_C_SOURCE) && !defined(_DEFAULT_SOURCE)
+#define _POSIX_C_SOURCE 200809L /* for the masks of signals, where C11 is strict (musl) */
+#endif
 #include "threads.h"
 
 #include <string.h>
