@@ -10,7 +10,7 @@ import pytest
 from entries import KEYS, NONCE_SIZES, STREAMS, K, make, refuses
 from interpreter import prints
 
-LEAST = 256 * 1024  # bytes that each thread gets at least (WORTH_A_THREAD in threads.c)
+LEAST = 512 * 1024  # bytes that each thread gets at least (WORTH_A_THREAD in threads.c)
 needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc/self")
 
 

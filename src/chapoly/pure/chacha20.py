@@ -339,7 +339,7 @@ class _Stream:
 
         buf is a writable buffer exactly as long as data. It may start where data starts, to work in place;
         otherwise they must not overlap. Neither may change during the call.
-        Up to `threads` threads work on data together, fewer where each would have less than 256 KiB; the
+        Up to `threads` threads work on data together, fewer where each would have less than 512 KiB; the
         result is the same. The pure implementation checks the number and uses one thread.
         Raises CounterOverflow as update does, and ValueError; then it has written nothing.
 

@@ -158,7 +158,7 @@ class _Key(_Batches):
         nonce is 12 bytes, or 24 for XChaCha20Poly1305, never used with this key before. data is at most
         274,877,906,880 bytes. Returns the ciphertext followed by its tag, 16 bytes more than data. decrypt
         needs the same associated_data; None is the same as b"".
-        Up to `threads` threads work on data together, fewer where each would have less than 256 KiB; the
+        Up to `threads` threads work on data together, fewer where each would have less than 512 KiB; the
         result is the same. The pure implementation checks the number and uses one thread.
         Nothing that was passed in may change during the call.
         Raises InvalidNonce, CounterOverflow for too much data, and ValueError for fewer threads than 1.
@@ -181,7 +181,7 @@ class _Key(_Batches):
 
         nonce and associated_data are those that were given to encrypt. Returns the plaintext, 16 bytes less
         than data.
-        Up to `threads` threads work on data together, fewer where each would have less than 256 KiB; the
+        Up to `threads` threads work on data together, fewer where each would have less than 512 KiB; the
         result is the same. The pure implementation checks the number and uses one thread.
         Nothing that was passed in may change during the call.
         Raises InvalidTag if anything is not as it was, and then says no more; InvalidNonce, CounterOverflow
