@@ -89,8 +89,8 @@ clean:
 	touch $@
 
 prerequisites:
-	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11); import ensurepip, venv' && \
+	@{ $(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11); import ensurepip, venv' && \
 	$(PYTHON) -c 'import os, sysconfig; assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' && \
-	command -v gcc >/dev/null || \
+	command -v gcc; } >/dev/null 2>&1 || \
 	{ echo 'chapoly needs CPython 3.11 or later, its headers, and a C compiler; on Debian and Ubuntu:'; \
 	  echo 'apt install python3-venv python3-dev gcc make'; exit 1; } >&2

@@ -14,7 +14,8 @@
 
 int main(int argc, char **argv)
 {
-    const unsigned long begin = argc > 3 ? strtoul(argv[1], NULL, 16) : 0, end = argc > 3 ? strtoul(argv[2], NULL, 16) : 0;
+    const unsigned long begin = argc > 3 ? strtoul(argv[1], NULL, 16) : 0;
+    const unsigned long end = argc > 3 ? strtoul(argv[2], NULL, 16) : 0;
     unsigned long count = 0, at;
     int status, inside = 0;
     const pid_t child = argc > 3 ? fork() : -1;

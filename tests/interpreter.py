@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,18 @@ import chapoly
 # Under emulation the interpreter has a prefix.
 PYTHON = shlex.split(os.environ.get("CHAPOLY_TEST_PYTHON", "")) or [sys.executable]
 PACKAGE = Path(chapoly.__file__).parent
+
+
+def without_native(folder: Path) -> Path:
+    """A copy in this folder of the installed package, as an installation without a compiler leaves it."""
+    package = shutil.copytree(
+        PACKAGE,
+        folder / "chapoly",
+        ignore=shutil.ignore_patterns("_native.*.so", "_native.pyd", "_native.so"),
+    )
+    with (package / "_build.py").open("a", encoding="utf-8") as file:
+        file.write("pure_by_choice = False\n")
+    return package
 
 
 def python(

@@ -2,11 +2,11 @@
 
 import contextlib
 import os
-import shutil
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import interpreter
 import pytest
 from conftest import NATIVE_KERNELS
 from entries import N12, K, refuses
@@ -24,12 +24,7 @@ needs_native = pytest.mark.skipif(not NATIVE_KERNELS, reason="this installation 
 
 @pytest.fixture
 def without_native(tmp_path: Path) -> Path:
-    """A copy of the installed package as an installation without a compiler leaves it."""
-    return shutil.copytree(
-        PACKAGE,
-        tmp_path / "chapoly",
-        ignore=shutil.ignore_patterns("_native.*.so", "_native.pyd", "_native.so"),
-    )
+    return interpreter.without_native(tmp_path)
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -13,12 +15,13 @@ from typing import Any
 
 import pytest
 from conftest import NATIVE_KERNELS
-from interpreter import PACKAGE, PYTHON, python
+from interpreter import PACKAGE, PYTHON, python, without_native
 
 import chapoly
 from chapoly import _backend, _bench, _build, _selftest, cli
 
 KERNELS = chapoly.kernels()
+AVAILABLE = ", ".join(KERNELS)
 ANSWERS = len(_selftest.known_answers(chapoly.pure))
 
 needs_extra = pytest.mark.skipif(
@@ -41,13 +44,24 @@ def output(*arguments: str) -> str:
     return result.stdout
 
 
-def start(*arguments: str, package: Path = PACKAGE, stderr: int = subprocess.PIPE) -> "subprocess.Popen[str]":
+MODULE = ("-m", "chapoly")
+SCRIPT = ("-c", "import sys, chapoly_command; sys.argv[0] = 'chapoly'; sys.exit(chapoly_command.main())")
+
+
+def start(
+    *arguments: str,
+    package: Path = PACKAGE,
+    stderr: int = subprocess.PIPE,
+    way: tuple[str, str] = MODULE,
+    **variables: str,
+) -> "subprocess.Popen[str]":
     """A new process that runs it, which finds this package."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CHAPOLY_")}
+    environment |= variables
     environment["PYTHONPATH"] = os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")])
     environment["TERM"] = "xterm"
     return subprocess.Popen(
-        [*PYTHON, "-m", "chapoly", *arguments],
+        [*PYTHON, *way, *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=stderr,
@@ -55,9 +69,9 @@ def start(*arguments: str, package: Path = PACKAGE, stderr: int = subprocess.PIP
     )
 
 
-def command(*arguments: str, package: Path = PACKAGE) -> tuple[int, str, str]:
+def command(*arguments: str, **how: Any) -> tuple[int, str, str]:
     """Its exit status, and what it said."""
-    process = start(*arguments, package=package)
+    process = start(*arguments, **how)
     stdout, stderr = process.communicate(timeout=300)
     return process.returncode, stdout, stderr
 
@@ -99,7 +113,7 @@ def test_info_knows_the_native_build() -> None:
 
 @needs_extra
 def test_info_without_native_code_says_how_to_rebuild(tmp_path: Path) -> None:
-    package = shutil.copytree(PACKAGE, tmp_path / "chapoly", ignore=shutil.ignore_patterns("*.so", "*.pyd"))
+    package = without_native(tmp_path)
     status, text, warning = command("info", package=package)
     assert status == 0
     assert "PureBackendWarning" in warning
@@ -303,6 +317,33 @@ def test_python_m_chapoly() -> None:
     status, facts, _ = command("info", "--json")
     assert (status, json.loads(facts)["version"]) == (0, chapoly.__version__)
     assert output("--version").strip().endswith(chapoly.__version__)
+
+
+@needs_extra
+def test_the_script() -> None:
+    status, facts, _ = command("info", "--json", way=SCRIPT)
+    assert (status, json.loads(facts)["version"]) == (0, chapoly.__version__)
+    # Where pip did not install it there is none.
+    for point in entry_points(group="console_scripts", name="chapoly"):
+        assert point.value == "chapoly_command:main"
+
+
+@pytest.mark.parametrize("way", [SCRIPT, MODULE])
+def test_where_chapoly_cannot_be_imported_it_says_why(tmp_path: Path, way: tuple[str, str]) -> None:
+    package = without_native(tmp_path)
+
+    def says(reason: str, package: Path = PACKAGE, **variables: str) -> None:
+        status, printed, complaint = command("info", way=way, package=package, **variables)
+        assert (status, printed) == (1, "")
+        (line,) = complaint.splitlines()
+        assert reason in line
+        assert way == MODULE or line.startswith("chapoly: ")
+
+    says(f"CHAPOLY_KERNEL=bogus is not available here; available: {AVAILABLE}", CHAPOLY_KERNEL="bogus")
+    says("CHAPOLY_REQUIRE_NATIVE must be 1, 0 or empty, got 'yes'", CHAPOLY_REQUIRE_NATIVE="yes")
+    says("CHAPOLY_REQUIRE_NATIVE=1, but only pure is available: ", package, CHAPOLY_REQUIRE_NATIVE="1")
+    (package / f"_native{EXTENSION_SUFFIXES[0]}").write_bytes(b"this is no library")
+    says("chapoly's native module does not load: ", package)
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """A message in parts is the message; what Encryptor, UnverifiedDecryptor and Poly1305 allow, and when."""
 
 import sys
-import threading
 import warnings
 from collections.abc import Callable
 from types import ModuleType
@@ -10,6 +9,8 @@ from typing import Any
 import pytest
 from entries import DATA, EMPTY, ENTRIES, KEYS, MADE, N12, K, computed, entry, make, refuses
 from forms import decrypt_in_parts, encrypt_in_parts
+from interpreter import python
+from meanwhile import calling, until_not_refused
 
 from chapoly import InvalidTag
 
@@ -255,36 +256,21 @@ if sys.version_info >= (3, 12):  # from there on Python code can offer a buffer
 @pytest.mark.usefixtures("eager_switches")
 @pytest.mark.parametrize("name", IN_PARTS)
 def test_a_call_during_another_is_refused_and_changes_nothing(api: ModuleType, name: str) -> None:
-    # One thread makes a long update while this one calls; again if by bad luck no call fell into it.
+    # Another thread calls all the time while this one makes a long update; again if no call fell into it.
     data = bytes(2**18 if api.kernel == "pure" else 2**24)
     same = make(api, name)
     same.update(data)
     expected = computed(same)
-    for _ in range(50):
+    refusals: set[str] = set()
+    for _ in range(1000):
         thing = make(api, name)
-        thread = threading.Thread(target=update_once, args=(api, thing, data))
-        thread.start()
-        refusals: set[str] = set()
-        while thread.is_alive():
-            try:
-                thing.update(b"")
-            except api.StateError as error:
-                refusals.add(str(error))
-        thread.join()
+        with calling(lambda: thing.update(b""), api.StateError, refusals):  # noqa: B023
+            until_not_refused(lambda: thing.update(data), api.StateError)  # noqa: B023
         assert computed(thing) == expected
         if refusals:
             assert refusals == {f"another call on this {NOUN[name]} is in progress"}
             return
-    pytest.fail("50 long updates and no call was refused")
-
-
-def update_once(api: ModuleType, thing: Any, data: bytes) -> None:
-    while True:
-        try:
-            thing.update(data)
-        except api.StateError:  # it fell into a call of the main thread
-            continue
-        return
+    pytest.fail("1000 long updates and no call was refused")
 
 
 # ---- with: leaving a decryptor without a verification is an error. ----
@@ -445,6 +431,31 @@ def test_who_keeps_a_dropped_object_has_a_closed_one(
         kept.clear()
         del decryptor
     assert kept == []  # it does not warn again
+
+
+@pytest.mark.parametrize("in_a_cycle", [False, True])
+@pytest.mark.parametrize("keeper", ["globals()", "sys.modules", "vars(sys)"])
+def test_the_end_of_the_interpreter_is_quiet(api: ModuleType, keeper: str, in_a_cycle: bool) -> None:
+    # Objects that live so long are dropped when hardly a module is left.
+    code = f"""
+import sys, chapoly
+key, n12 = bytes(32), bytes(12)
+aead = chapoly.ChaCha20Poly1305(key)
+kept = {keeper}["kept"] = [
+    chapoly.ChaCha20(key, n12), chapoly.XChaCha20(key, bytes(24)), chapoly.ChaCha20Legacy(key, bytes(8)),
+    chapoly.Poly1305(key), aead.encryptor(n12), aead.unverified_decryptor(n12),
+]
+if {in_a_cycle}:
+    kept.append(kept)
+if {keeper} is not globals():
+    del kept
+"""
+    done = python(code, "-W", "default::ResourceWarning", CHAPOLY_KERNEL=api.kernel)
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    if keeper == "globals()":  # later nobody may be left to be told
+        assert lines[0].endswith(f": ResourceWarning: {DROPPED}")
+    assert all("ResourceWarning: " in line for line in lines)
 
 
 def test_del_by_hand_closes(api: ModuleType) -> None:

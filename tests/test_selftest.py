@@ -1,6 +1,7 @@
 """A kernel that answers wrong is not used: answers are corrupted for real, in copies of the extension."""
 
 import json
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def test_a_fault_in_each_stretch_of_code_is_noticed(
     # Memory must not come as it was freed, with the right answers of the run before.
     done = python(
         f"folder = {str(tmp_path)!r}{WITHOUT_EACH}",
-        PYTHONMALLOC="malloc",
+        PYTHONMALLOC="mimalloc_debug" if sysconfig.get_config_var("Py_GIL_DISABLED") else "malloc",
         GLIBC_TUNABLES="glibc.malloc.perturb=85",
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{len(stretches)}\n", "")
@@ -172,6 +173,25 @@ def decrypting(least: int, most: int, fault: Callable[..., Any]) -> dict[str, An
             decrypt = fault if least <= len(data) <= most else type(self.right).decrypt_into
             return decrypt(self.right, nonce, data, associated_data, buf)
 
+        def encryptor(self, nonce: bytes, associated_data: bytes) -> Any:
+            return self.right.encryptor(nonce, associated_data)
+
+    return {"ChaCha20Poly1305": ChaCha20Poly1305}
+
+
+def encrypting_in_parts() -> dict[str, Any]:
+    """The type with an encryptor that takes other associated data."""
+
+    class ChaCha20Poly1305:
+        def __init__(self, key: bytes) -> None:
+            self.right = pure.ChaCha20Poly1305(key)
+
+        def encryptor(self, nonce: bytes, associated_data: bytes) -> Any:
+            return self.right.encryptor(nonce, associated_data + b"x")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.right, name)
+
     return {"ChaCha20Poly1305": ChaCha20Poly1305}
 
 
@@ -220,7 +240,7 @@ CHACHA = [
     (25, 2**32),
 ]
 POLY1305 = [(0, 240), (241, 319), (320, 1279), (1280, 2**38)]
-AEAD = {"short": (16, 448), "middle": (1024 + 16 + 1, 8192), "long": (8192 + 15 * 64 + 16 + 1, 2**38)}
+AEAD = {"short": (17, 448), "middle": (1024 + 16 + 1, 8192), "long": (8192 + 15 * 64 + 16 + 1, 2**38)}
 
 
 # One fault for each code path that the self-test promises to reach.
@@ -228,8 +248,11 @@ FAULTS: dict[str, dict[str, Any]] = {
     "block": twisted("chacha20_block", always),
     "hchacha20": twisted("chacha20_hchacha20", always),
     "24-byte nonce": twisted("xchacha20poly1305_encrypt", always),
+    "in parts": encrypting_in_parts(),
     "encrypted batch": turned("chacha20poly1305_encrypt_many"),
     "decrypted batch": turned("chacha20poly1305_decrypt_many"),
+    "encrypted batch, 24-byte nonces": turned("xchacha20poly1305_encrypt_many"),
+    "decrypted batch, 24-byte nonces": turned("xchacha20poly1305_decrypt_many"),
 }
 FAULTS |= {f"{n} rounds": twisted("chacha20_cipher", blocks(1, 1, n)) for n in (8, 12)}
 FAULTS |= {f"{n} rounds, wide": twisted("chacha20_cipher", blocks(33, 99, n)) for n in (8, 12, 20)}

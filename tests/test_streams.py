@@ -1,13 +1,13 @@
 """Streams give the same bytes however a message is split, and wherever one seeks to."""
 
 import sys
-import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
 from entries import DATA, NONCE_SIZES, STREAMS, K, make, refuses
+from meanwhile import calling, until_not_refused
 
 LENGTH = 1100
 NEAR_BLOCKS = sorted({0, 1} | {64 * i + d for i in range(1, LENGTH // 64 + 1) for d in (-1, 0, 1)})
@@ -254,32 +254,16 @@ def test_entering_gives_the_stream_itself(api: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_call_during_another_is_refused_and_changes_nothing(api: ModuleType, name: str) -> None:
-    # One thread makes a long update while this one calls; again if by bad luck no call fell into it.
+    # Another thread calls all the time while this one makes a long update; again if no call fell into it.
     data = bytes(2**18 if api.kernel == "pure" else 2**24)
     whole = reference(api, name, len(data))
-    for _ in range(50):
+    refusals: set[str] = set()
+    for _ in range(1000):
         stream = make(api, name)
-        results: list[bytes] = []
-        thread = threading.Thread(target=update_once, args=(api, stream, data, results))
-        thread.start()
-        refusals: set[str] = set()
-        while thread.is_alive():
-            try:
-                stream.keystream(0)
-            except api.StateError as error:
-                refusals.add(str(error))
-        thread.join()
-        assert results == [whole]
+        with calling(lambda: stream.keystream(0), api.StateError, refusals):  # noqa: B023
+            assert until_not_refused(lambda: stream.update(data), api.StateError) == whole  # noqa: B023
         assert stream.tell() == len(data)
         if refusals:
             assert refusals == {"another call on this stream is in progress"}
             return
-    pytest.fail("50 long updates and no call was refused")
-
-
-def update_once(api: ModuleType, stream: Any, data: bytes, results: list[bytes]) -> None:
-    while not results:
-        try:
-            results.append(stream.update(data))
-        except api.StateError:  # it fell into a call of the main thread
-            continue
+    pytest.fail("1000 long updates and no call was refused")

@@ -491,11 +491,16 @@ static size_t compute_packed(const task *t, const packed *p)
             const size_t len = end - start - (t->decrypting ? CHAPOLY_TAG_SIZE : 0);
             uint8_t *const data = p->data.bytes + start;
             uint8_t *const out = p->out.bytes + (t->decrypting ? start - shift : start + shift);
-            packets[i] = (chapoly_packet){
-                .key = t->key, .nonce = p->nonces.bytes + t->nonce_size * (done + i),
-                .associated_data = p->associated.bytes, .associated_len = p->associated.size,
-                .data = data, .len = len, .out = out, .tag = (t->decrypting ? data : out) + len,
-            };
+            chapoly_packet *const packet = &packets[i]; /* field by field: gcc would set all to zero first */
+            packet->key = t->key;
+            packet->nonce = p->nonces.bytes + t->nonce_size * (done + i);
+            packet->associated_data = p->associated.bytes;
+            packet->associated_len = p->associated.size;
+            packet->data = data;
+            packet->len = len;
+            packet->out = out;
+            packet->tag = (t->decrypting ? data : out) + len;
+            packet->failed = false;
             start = end;
         }
         compute(t, packets, n);

@@ -231,7 +231,7 @@ enum { GIL_THRESHOLD = 2048 };
 
 #define RELEASING_GIL(size, call)                                                                                    \
     do {                                                                                                             \
-        if ((size) < (size_t)GIL_THRESHOLD) {                                                                             \
+        if ((size) < (size_t)GIL_THRESHOLD) {                                                                        \
             call;                                                                                                    \
         } else {                                                                                                     \
             Py_BEGIN_ALLOW_THREADS                                                                                   \

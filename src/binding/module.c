@@ -66,7 +66,8 @@ static PyObject *cpu_features(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"kernels", kernels, METH_NOARGS,
-     "kernels()\n--\n\nName of each native kernel, what keeps it from running, and why one before it is preferred; or None."},
+     "kernels()\n--\n\n"
+     "Name of each native kernel, what keeps it from running, and why one before it is preferred; or None."},
     {"use", use, METH_O, "use($module, name)\n--\n\nMakes a kernel that can run here the one in use."},
     {"cpu_features", cpu_features, METH_NOARGS,
      "cpu_features()\n--\n\nThe CPU features that the choice of a kernel looks at."},

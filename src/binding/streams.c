@@ -150,8 +150,8 @@ static bool position_from(const stream_object *self, PyObject *number, uint64_t 
     if (!ok && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_OverflowError))) {
         const module_state *state = PyType_GetModuleState(Py_TYPE((PyObject *)self));
         PyErr_Clear();
-        raise_out_of_range(state->counter_overflow, "byte",
-                           self->secrets.chacha.wide ? "1180591620717411303424" : "274877906944", number); /* 2^70, 2^38 */
+        raise_out_of_range(state->counter_overflow, "byte", /* to 2^70 or 2^38 */
+                           self->secrets.chacha.wide ? "1180591620717411303424" : "274877906944", number);
     }
     return ok;
 }

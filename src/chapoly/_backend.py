@@ -60,8 +60,8 @@ def choose(native: "ModuleType | None", wanted: str, require_native: bool) -> st
     if require_native and native is None:
         raise ImportError(f"CHAPOLY_REQUIRE_NATIVE=1, but only pure is available: {why_pure()}")
 
-    if wanted == "pure":
-        return wanted
+    if wanted == "pure" or (native is None and _build.pure_by_choice):
+        return "pure"
     if native is None:
         _warn(
             "chapoly runs in pure Python, hundreds of times slower and not in constant time: "
@@ -118,8 +118,12 @@ def kernels() -> tuple[str, ...]:
     return usable_kernels(native)
 
 
-native = _load_native()
-kernel = choose(native, *_environment())
+try:
+    native = _load_native()
+    kernel = choose(native, *_environment())
+except ImportError as error:
+    error.name = "chapoly"  # that is what cannot be imported; then `python -m chapoly` says why in one line
+    raise
 backend = "pure" if kernel == "pure" else "native"
 
 if not TYPE_CHECKING:

@@ -41,14 +41,26 @@ _CIPHER = [
 _MAC = (16, 20, 39, 87)
 
 # Bytes of data, of associated data before it, and the tag. Kernels may encrypt short data in one pass with
-# the one-time key, one block or two in another way than more; and long data by strips: of 8 KiB or a little
-# more, after at most 15 blocks that the first pass left over.
+# the one-time key, of one width or another, or none if there is no data; and long data by strips, of 8 KiB
+# or a little more at most, after at most 32 blocks that the first pass left over.
 _AEAD = [
+    (0, 40, "ff8c84ac6ca7f38448b37715e22c672e"),
     (45, 19, "5ce1b50816d6a46ac0bd4c1ca5e4b802"),
     (71, 5, "81755cc20d380b9aaa905b5d4961acb4"),
+    (200, 20, "c8b56c54ec3ff0ffb2dc95e329e4bf08"),
     (440, 20, "24edd691b451f90273eff42672c4d6c1"),
+    (700, 20, "c7de5915bb18f387d6d8909459a0b70f"),
     (1300, 300, "04bafec1a8cfac6178ed0f12b398ba54"),
     (9300, 5, "62a4d445fd4deafb862e89cbbc50f567"),
+]
+
+# Batches: the module, the keys, the sizes of packets (the last that of all further ones), and the tag of all
+# they become. 18 packets of 1, 1, 2, 2, 2 ... blocks, with the one for the one-time key, have 34: they fill
+# the lanes of any kernel and leave two. Packets of equal sizes, short and longer ones, may take other ways.
+_BATCHES = [
+    ("chacha20poly1305", [_KEY] * 18, (0, 0, 64), "d7ad41be0acd6997bbb99eb69263d985"),
+    ("chacha20poly1305", [_DATA[i : i + 32] for i in range(9)], (300,), "e27b08ddaf0e957560b2a0bd6064b829"),
+    ("xchacha20poly1305", [_KEY] * 3, (20,), "e0aef50f7e1b34c432a7a17445bd1b71"),
 ]
 
 
@@ -88,16 +100,10 @@ def known_answers(chapoly: "ModuleType", several_blocks: bool = True) -> dict[st
     }
     message = (_AEAD_KEY, _AEAD_NONCE, _SUNSCREEN, _AEAD_DATA)
     answers |= _aead(chapoly, " (RFC 8439 2.8.2)", message, "1ae10b594f09e26a7e902ecbd0600691")
-    answers |= _batch(
-        chapoly,
-        *(
-            (18, "d7ad41be0acd6997bbb99eb69263d985")
-            if several_blocks
-            else (2, "9eb783dce20a5a508b6616c9d9b3e1ae")
-        ),
-    )
     if not several_blocks:
-        return answers
+        return answers | _batch(
+            chapoly, "chacha20poly1305", [_KEY] * 2, (0, 0), "9eb783dce20a5a508b6616c9d9b3e1ae"
+        )
 
     for rounds, tag, sizes in _CIPHER:
         whole = cipher(_KEY, _COUNTER, _NONCE, _DATA[:_SIZE], rounds=rounds)
@@ -112,6 +118,11 @@ def known_answers(chapoly: "ModuleType", several_blocks: bool = True) -> dict[st
     for size, associated_size, tag in _AEAD:
         associated_data, data = _DATA[:associated_size], _DATA[associated_size : associated_size + size]
         answers |= _aead(chapoly, f", {size} bytes", (_KEY, _NONCE, data, associated_data), tag)
+    encryptor = chapoly.ChaCha20Poly1305(_KEY).encryptor(_NONCE, _DATA[:5])
+    encryptor.update(_DATA[5:2605])  # a kernel takes a long part, too, by strips
+    answers["encrypt, in parts"] = encryptor.finalize().hex() == "889a7d4e250b9bd4cb30805437c39285"
+    for batch in _BATCHES:
+        answers |= _batch(chapoly, *batch)
     return answers
 
 
@@ -135,22 +146,19 @@ def _aead(
     return answers
 
 
-def _batch(chapoly: "ModuleType", count: int, tag: str) -> dict[str, bool]:
-    """Whether packets of 1, 1, 2, 2, 2 ... blocks, with the one for the one-time key, are sealed and opened.
-
-    The tag is that of all they become. 18 packets have 34 blocks: they fill the lanes of any kernel and
-    leave two.
-    """
-    keys, nonces = [_KEY] * count, [_DATA[i : i + 12] for i in range(count)]
-    datas = [_DATA[i : i + 64 * (i > 1)] for i in range(count)]
-    packets = chapoly.chacha20poly1305_encrypt_many(keys, nonces, datas, b"header")
+def _batch(
+    chapoly: "ModuleType", module: str, keys: list[bytes], sizes: tuple[int, ...], tag: str
+) -> dict[str, bool]:
+    """Whether packets, one for each key, are sealed and opened, and the last is refused if forged."""
+    encrypt, decrypt = getattr(chapoly, f"{module}_encrypt_many"), getattr(chapoly, f"{module}_decrypt_many")
+    which, nonce_size = f"{len(keys)} packets", 24 if module.startswith("x") else 12
+    nonces = [_DATA[i : i + nonce_size] for i in range(len(keys))]
+    datas = [_DATA[i : i + sizes[min(i, len(sizes) - 1)]] for i in range(len(keys))]
+    packets = encrypt(keys, nonces, datas, b"header")
     forged = [*packets[:-1], packets[0]]
     return {
-        "encrypt, a batch": chapoly.poly1305_mac(_KEY, b"".join(packets)).hex() == tag,
-        "decrypt, a batch with a forged tag": chapoly.chacha20poly1305_decrypt_many(
-            keys, nonces, forged, b"header"
-        )
-        == [*datas[:-1], None],
+        f"encrypt, {which}": chapoly.poly1305_mac(_KEY, b"".join(packets)).hex() == tag,
+        f"decrypt, {which}, one forged": decrypt(keys, nonces, forged, b"header") == [*datas[:-1], None],
     }
 
 

@@ -38,6 +38,6 @@ class InvalidTag(Error):
 
 
 class PureBackendWarning(RuntimeWarning):
-    """chapoly runs in pure Python, because it was installed without its native module."""
+    """chapoly runs in pure Python, because its native module could not be built or is missing."""
 
     __module__ = "chapoly"

@@ -76,8 +76,9 @@ void chapoly_aead_tag(const chapoly_kernel *kernel, uint8_t tag[16], const uint8
 }
 
 /* Strips of whole passes of the cipher that stay in the first-level cache until the MAC has had them. */
-size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst, const uint8_t *src,
-                              size_t len, size_t pending, const uint32_t state[16], bool decrypting)
+size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly1305 *mac, uint8_t *dst,
+                                   const uint8_t *src, size_t len, size_t pending, const uint32_t state[16],
+                                   bool decrypting)
 {
     const size_t pass = kernel->pass_blocks * CHAPOLY_BLOCK_SIZE, most = (8192 + pass - 1) / pass * pass;
     uint32_t at[16];
@@ -97,8 +98,8 @@ size_t chapoly_aead_part_by_strips(const chapoly_kernel *kernel, chapoly_poly130
 }
 
 /*
- * A whole message: what it becomes, and the tag. Its first bytes are ciphered in the pass that makes the one-time key, so
- * that a short message takes one pass; their MAC is left for the kernel to make beside what follows.
+ * A whole message: what it becomes, and the tag. Its first bytes are ciphered in the pass that makes the one-time key,
+ * so that a short message takes one pass; their MAC is left for the kernel to make beside what follows.
  */
 void chapoly_aead_by_passes(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
                             const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],

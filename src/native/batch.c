@@ -2,8 +2,9 @@
  * Many messages of the AEAD (RFC 8439 2.8) at once: blocks of different messages ride in the lanes of a vector, so that
  * short ones keep a wide kernel as busy as a long one does.
  *
- * Messages are taken in windows. First all blocks of the window's keystreams are made, block 0 with the one-time key of
- * each among them; then each message is xored and authenticated, or authenticated and, if its tag is right, xored.
+ * Unless a kernel has something better, messages are taken in windows. First all blocks of the window's keystreams are
+ * made, block 0 with the one-time key of each among them; then each message is xored and authenticated, or
+ * authenticated and, if its tag is right, xored.
  */
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "kernel.h"
 
 enum {
-    WINDOW_PACKETS = 64,
+    WINDOW_PACKETS = CHAPOLY_MANY_MAX,
     WINDOW_BLOCKS = 256, /* 16 KiB of keystream: half of a first-level cache, on the stack */
 };
 
@@ -23,6 +24,7 @@ typedef struct {
 } lanes;
 
 typedef struct {
+    uint8_t subkeys[WINDOW_PACKETS][CHAPOLY_SUBKEY_SIZE];
     uint32_t states[WINDOW_PACKETS][16];
     uint8_t keystream[(WINDOW_BLOCKS + CHAPOLY_LANES_MAX) * CHAPOLY_BLOCK_SIZE];
 } window;
@@ -33,16 +35,49 @@ static size_t blocks_of(const chapoly_packet *packet)
 }
 
 /*
- * How many packets from here on make a window, and how many blocks of keystream they need. A packet that fills the
- * lanes by itself is better off alone.
+ * HChaCha20 is a block of ChaCha20 without the feed-forward (draft-irtf-cfrg-xchacha 2.2), so it is made in lanes, and
+ * the feed-forward taken back.
  */
-static size_t window_size(const chapoly_kernel *kernel, const chapoly_packet *packets, size_t count, size_t *blocks)
+void chapoly_aead_subkeys(const chapoly_kernel *kernel, uint8_t subkeys[][32], const chapoly_packet packets[],
+                          size_t count)
+{
+    uint8_t blocks[CHAPOLY_LANES_MAX * CHAPOLY_BLOCK_SIZE];
+    uint32_t states[CHAPOLY_LANES_MAX][16];
+    chapoly_chacha chacha;
+    lanes l;
+
+    for (size_t done = 0; done < count; done += l.count) {
+        l.count = count - done < kernel->lanes ? count - done : kernel->lanes;
+        for (size_t i = 0; i < l.count; i++) {
+            chapoly_chacha20_init(&chacha, packets[done + i].key, packets[done + i].nonce + 4, 20);
+            memcpy(states[i], chacha.words, sizeof states[i]);
+            l.states[i] = states[i];
+            l.counters[i] = chapoly_load32(packets[done + i].nonce);
+        }
+        kernel->chacha_lanes(blocks, l.states, l.counters, l.count);
+        for (size_t i = 0; i < l.count; i++) {
+            const uint8_t *const block = blocks + CHAPOLY_BLOCK_SIZE * i;
+            uint8_t *const subkey = subkeys[done + i];
+            states[i][12] = l.counters[i];
+            for (int j = 0; j < 4; j++) {
+                chapoly_store32(subkey + 4 * j, chapoly_load32(block + 4 * j) - states[i][j]);
+                chapoly_store32(subkey + 16 + 4 * j, chapoly_load32(block + 48 + 4 * j) - states[i][12 + j]);
+            }
+        }
+    }
+    chapoly_wipe(blocks, sizeof blocks);
+    chapoly_wipe(states, sizeof states);
+    chapoly_wipe(&chacha, sizeof chacha);
+}
+
+/* How many packets from here on make a window, and how many blocks of keystream they need. */
+static size_t window_size(const chapoly_packet *packets, size_t count, size_t *blocks)
 {
     size_t n = 0;
 
-    for (*blocks = 0; n < count && n < WINDOW_PACKETS; n++) {
+    for (*blocks = 0; n < count; n++) {
         const size_t more = blocks_of(&packets[n]);
-        if (more > kernel->lanes || *blocks + more > WINDOW_BLOCKS)
+        if (*blocks + more > WINDOW_BLOCKS)
             break;
         *blocks += more;
     }
@@ -56,14 +91,19 @@ static void make_keystreams(const chapoly_kernel *kernel, window *w, const chapo
     uint8_t *keystream = w->keystream;
     lanes l = {.count = 0};
 
+    if (nonce_size == CHAPOLY_XNONCE_SIZE)
+        chapoly_aead_subkeys(kernel, w->subkeys, packets, n);
     for (size_t i = 0; i < n; i++) {
         const size_t blocks = blocks_of(&packets[i]);
         chapoly_chacha chacha;
 
-        if (nonce_size == CHAPOLY_XNONCE_SIZE)
-            chapoly_xchacha20_init(kernel, &chacha, packets[i].key, packets[i].nonce, 20);
-        else
+        if (nonce_size == CHAPOLY_XNONCE_SIZE) {
+            uint8_t inner[12] = {0};
+            memcpy(inner + 4, packets[i].nonce + 16, 8);
+            chapoly_chacha20_init(&chacha, w->subkeys[i], inner, 20);
+        } else {
             chapoly_chacha20_init(&chacha, packets[i].key, packets[i].nonce, 20);
+        }
         memcpy(w->states[i], chacha.words, sizeof w->states[i]);
         for (size_t block = 0; block < blocks; block++) {
             l.states[l.count] = w->states[i];
@@ -102,63 +142,81 @@ static void decrypt_one(const chapoly_kernel *kernel, chapoly_packet *packet, co
     chapoly_wipe(expected, sizeof expected);
 }
 
-static void encrypt_alone(const chapoly_kernel *kernel, chapoly_packet *p, size_t nonce_size)
+static void alone(const chapoly_kernel *kernel, chapoly_packet *p, size_t nonce_size, bool decrypting)
 {
-    chapoly_aead_encrypt(kernel, p->out, p->tag, p->key, p->nonce, nonce_size, p->associated_data, p->associated_len,
-                         p->data, p->len);
+    if (decrypting)
+        p->failed = chapoly_aead_decrypt(kernel, p->out, p->tag, p->key, p->nonce, nonce_size, p->associated_data,
+                                         p->associated_len, p->data, p->len) != CHAPOLY_OK;
+    else
+        chapoly_aead_encrypt(kernel, p->out, p->tag, p->key, p->nonce, nonce_size, p->associated_data,
+                             p->associated_len, p->data, p->len);
 }
 
-static void decrypt_alone(const chapoly_kernel *kernel, chapoly_packet *p, size_t nonce_size)
+void chapoly_aead_many_by_lanes(const chapoly_kernel *kernel, chapoly_packet packets[], size_t count,
+                                size_t nonce_size, bool decrypting)
 {
-    p->failed = chapoly_aead_decrypt(kernel, p->out, p->tag, p->key, p->nonce, nonce_size, p->associated_data,
-                                     p->associated_len, p->data, p->len) != CHAPOLY_OK;
-}
-
-static enum chapoly_status each(const chapoly_kernel *kernel, chapoly_packet *packets, size_t count, size_t nonce_size,
-                                void (*one)(const chapoly_kernel *, chapoly_packet *, const uint8_t *),
-                                void (*alone)(const chapoly_kernel *, chapoly_packet *, size_t))
-{
-    window w;
     size_t blocks, most = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t len = packets[i].len; /* where size_t has 32 bits, compilers warn of a comparison with it */
-        if (len > CHAPOLY_AEAD_MAX)
-            return CHAPOLY_COUNTER_OVERFLOW;
-    }
-    if (count == 1) { /* at once: a batch of one should cost no more than one message */
-        alone(kernel, packets, nonce_size);
-        return CHAPOLY_OK;
-    }
+    window w;
 
     for (size_t n; count > 0; packets += n, count -= n) {
-        n = window_size(kernel, packets, count, &blocks);
-        if (n < 2) { /* a long one, or one with no company */
-            alone(kernel, packets, nonce_size);
-            n = 1;
+        n = window_size(packets, count, &blocks);
+        if (n == 1) { /* no company */
+            alone(kernel, packets, nonce_size, decrypting);
             continue;
         }
         make_keystreams(kernel, &w, packets, n, nonce_size);
         const uint8_t *keystream = w.keystream;
         for (size_t i = 0; i < n; i++) {
-            one(kernel, &packets[i], keystream);
+            (decrypting ? decrypt_one : encrypt_one)(kernel, &packets[i], keystream);
             keystream += blocks_of(&packets[i]) * CHAPOLY_BLOCK_SIZE;
         }
         most = blocks > most ? blocks : most;
     }
     if (most > 0)
-        chapoly_wipe(&w, sizeof w.states + (most + kernel->lanes) * CHAPOLY_BLOCK_SIZE);
+        chapoly_wipe(&w, sizeof w - sizeof w.keystream + (most + kernel->lanes) * CHAPOLY_BLOCK_SIZE);
+}
+
+/* How many packets from here on are taken together. One that fills the lanes by itself is better off alone. */
+static size_t together(const chapoly_kernel *kernel, const chapoly_packet *packets, size_t count)
+{
+    const size_t longest = (kernel->lanes - 1) * CHAPOLY_BLOCK_SIZE;
+    size_t n = 0;
+
+    while (n < count && n < CHAPOLY_MANY_MAX && packets[n].len <= longest &&
+           packets[n].associated_len <= CHAPOLY_MANY_ASSOCIATED)
+        n++;
+    return n;
+}
+
+static enum chapoly_status each(const chapoly_kernel *kernel, chapoly_packet *packets, size_t count, size_t nonce_size,
+                                bool decrypting)
+{
+    size_t n = together(kernel, packets, count);
+
+    for (size_t i = n; i < count; i++) {
+        const uint64_t len = packets[i].len; /* where size_t has 32 bits, compilers warn of a comparison with it */
+        if (len > CHAPOLY_AEAD_MAX)
+            return CHAPOLY_COUNTER_OVERFLOW;
+    }
+    for (; count > 0; packets += n, count -= n, n = together(kernel, packets, count)) {
+        if (n < 2) { /* a long one, or one with no company */
+            n = 1;
+            alone(kernel, packets, nonce_size, decrypting);
+        } else {
+            kernel->aead_many(kernel, packets, n, nonce_size, decrypting);
+        }
+    }
     return CHAPOLY_OK;
 }
 
 enum chapoly_status chapoly_aead_encrypt_many(const chapoly_kernel *kernel, chapoly_packet *packets, size_t count,
                                               size_t nonce_size)
 {
-    return each(kernel, packets, count, nonce_size, encrypt_one, encrypt_alone);
+    return each(kernel, packets, count, nonce_size, false);
 }
 
 enum chapoly_status chapoly_aead_decrypt_many(const chapoly_kernel *kernel, chapoly_packet *packets, size_t count,
                                               size_t nonce_size)
 {
-    return each(kernel, packets, count, nonce_size, decrypt_one, decrypt_alone);
+    return each(kernel, packets, count, nonce_size, true);
 }

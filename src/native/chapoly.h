@@ -39,7 +39,7 @@ enum chapoly_status {
 
 typedef struct chapoly_kernel chapoly_kernel;
 
-/* The index-th kernel that this architecture has a place for, in order of preference on this CPU; NULL ends the list. */
+/* The index-th kernel that this architecture has a place for, in order of preference on this CPU; at the end NULL. */
 const chapoly_kernel *chapoly_kernel_at(size_t index);
 const char *chapoly_kernel_name(const chapoly_kernel *);
 
@@ -53,7 +53,7 @@ const char *chapoly_kernel_drawback(const chapoly_kernel *);
 const chapoly_kernel *chapoly_kernel_chosen(void);
 void chapoly_kernel_choose(const chapoly_kernel *);
 
-/* The index-th CPU feature that the choice looks at, and whether CPU and operating system have it; NULL ends the list. */
+/* The index-th CPU feature that the choice looks at, and whether CPU and operating system have it; NULL after all. */
 const char *chapoly_cpu_feature(size_t index, bool *present);
 
 /* ---- ChaCha: RFC 8439 2.3 and 2.4; draft-irtf-cfrg-xchacha 2.2 and 2.3; Bernstein's original. ---- */
@@ -70,7 +70,7 @@ void chapoly_xchacha20_init(const chapoly_kernel *, chapoly_chacha *, const uint
                             unsigned rounds);
 void chapoly_chacha20_legacy_init(chapoly_chacha *, const uint8_t key[32], const uint8_t nonce[8], unsigned rounds);
 
-/* How many bytes of keystream are left from byte `offset` (0..64) of block `block`; UINT64_MAX stands for that many or more. */
+/* How many bytes of keystream are left from byte `offset` (0..64) of block `block`; UINT64_MAX: that many or more. */
 uint64_t chapoly_chacha_left(const chapoly_chacha *, uint64_t block, unsigned offset);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Which kernels there are, which of them can run on this CPU, and which one is in use. The only file that names them all.
+ * Which kernels there are, which of them can run on this CPU, and which one is in use. No other file names them all.
  *
  * To add an instruction set: its files (and their names in meson.build), its features in the enum, and its line in the
  * table below.
@@ -164,12 +164,13 @@ extern chapoly_chacha_xor_fn chapoly_chacha_xor_portable, chapoly_chacha_xor_sse
 extern chapoly_chacha_lanes_fn chapoly_chacha_lanes_portable, chapoly_chacha_lanes_sse2, chapoly_chacha_lanes_avx2,
     chapoly_chacha_lanes_avx512, chapoly_chacha_lanes_neon;
 extern chapoly_chacha_pass_fn chapoly_chacha_pass_portable, chapoly_chacha_pass_sse2, chapoly_chacha_pass_avx2,
-    chapoly_chacha_pass_avx512vl, chapoly_chacha_pass_avx512, chapoly_chacha_pass_neon;
+    chapoly_chacha_pass_avx512vl, chapoly_chacha_pass_neon;
 extern chapoly_hchacha_fn chapoly_hchacha_portable, chapoly_hchacha_sse2, chapoly_hchacha_avx2;
 extern chapoly_poly1305_blocks_fn chapoly_poly1305_blocks_portable, chapoly_poly1305_blocks_sse2,
     chapoly_poly1305_blocks_avx2, chapoly_poly1305_blocks_avx512, chapoly_poly1305_blocks_neon;
 extern chapoly_aead_fn chapoly_aead_avx512, chapoly_aead_neon;
 extern chapoly_aead_part_fn chapoly_aead_part_sse2, chapoly_aead_part_avx2, chapoly_aead_part_avx512;
+extern chapoly_aead_many_fn chapoly_aead_many_avx512;
 
 static const chapoly_kernel table[] = {
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__AARCH64EB__)
@@ -185,6 +186,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_neon,
         .aead = chapoly_aead_neon,
         .aead_part = chapoly_aead_part_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__aarch64__) || defined(_M_ARM64)
     LEFT_OUT(neon, "it needs gcc or clang, and little-endian memory"),
@@ -195,7 +197,6 @@ static const chapoly_kernel table[] = {
         .needs = AVX2 | AVX512F | AVX512BW | AVX512VL | AVX512IFMA | AVX512VBMI2,
         .prefers = FAST_ZMM,
         .chacha_xor = chapoly_chacha_xor_avx512,
-        .chacha_pass = chapoly_chacha_pass_avx512,
         .pass_blocks = 16,
         .chacha_lanes = chapoly_chacha_lanes_avx512,
         .lanes = 32,
@@ -203,6 +204,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_avx512,
         .aead = chapoly_aead_avx512,
         .aead_part = chapoly_aead_part_avx512,
+        .aead_many = chapoly_aead_many_avx512,
     },
     {
         .name = "avx512vl",
@@ -216,6 +218,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx512, "it needs clang, or gcc 8 or later and not for Windows"),
@@ -234,6 +237,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_avx2,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_avx2,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
     {
         .name = "sse2",
@@ -247,6 +251,7 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_sse2,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_sse2,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 #elif defined(__x86_64__) || defined(_M_X64)
     LEFT_OUT(avx2, "it needs gcc or clang"),
@@ -263,10 +268,11 @@ static const chapoly_kernel table[] = {
         .poly1305_blocks = chapoly_poly1305_blocks_portable,
         .aead = chapoly_aead_by_passes,
         .aead_part = chapoly_aead_part_by_strips,
+        .aead_many = chapoly_aead_many_by_lanes,
     },
 };
 
-/* Why the next kernel of the table, which does without what this one prefers, is better on this CPU; NULL if it is not. */
+/* Why the next kernel of the table, which does without what this one prefers, is better on this CPU; or NULL. */
 static const char *drawback(const chapoly_kernel *kernel, struct features found)
 {
     return kernel->left_out == NULL && why_not(kernel->needs, found) == NULL ? why_not(kernel->prefers, found) : NULL;

@@ -52,23 +52,23 @@ typedef void chapoly_poly1305_blocks_fn(uint64_t h[3], const uint64_t r[2], cons
                                         uint64_t top);
 
 /*
- * A whole message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[i] for i < len, and the tag of the ciphertext,
- * which is dst, or src if `decrypting`.
+ * A whole message of the AEAD (RFC 8439 2.8): dst[i] = src[i] ^ keystream[i] for i < len, and the tag of the
+ * ciphertext, which is dst, or src if `decrypting`.
  *
  * kernel    the one that this belongs to, for the functions beside it.
  * state     as above with the counter 0, 20 rounds: block 0 gives the one-time key, and block 1 is the first for data.
  * requires  len <= CHAPOLY_AEAD_MAX
- * aliasing  no overlap, or, encrypting, dst == src. associated_data may be NULL if associated_len is 0, and likewise dst
- *           and src.
+ * aliasing  no overlap, or, encrypting, dst == src. associated_data may be NULL if associated_len is 0, and likewise
+ *           dst and src.
  */
-typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src, size_t len,
-                             const uint8_t *associated_data, size_t associated_len, const uint32_t state[16],
-                             bool decrypting);
+typedef void chapoly_aead_fn(const chapoly_kernel *kernel, uint8_t tag[16], uint8_t *dst, const uint8_t *src,
+                             size_t len, const uint8_t *associated_data, size_t associated_len,
+                             const uint32_t state[16], bool decrypting);
 
 /*
- * A stretch of a long message: dst[i] = src[i] ^ keystream[i] for i < len, and the ciphertext is added to the MAC. So are
- * the `pending` bytes of ciphertext before it, which have not been yet. Returns how many bytes at the end are pending
- * now.
+ * A stretch of a long message: dst[i] = src[i] ^ keystream[i] for i < len, and the ciphertext is added to the MAC. So
+ * are the `pending` bytes of ciphertext before it, which have not been yet. Returns how many bytes at the end are
+ * pending now.
  *
  * requires  of the counter what chacha_xor requires; pending a multiple of 16; nothing buffered in the MAC
  * ensures   what has been added is whole blocks of 16 bytes
@@ -97,22 +97,33 @@ typedef void chapoly_chacha_lanes_fn(uint8_t *keystream, const uint32_t *const s
  */
 typedef size_t chapoly_chacha_pass_fn(uint8_t *keystream, const uint32_t state[16], size_t blocks);
 
-enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32 };
+/*
+ * Several messages of the AEAD at once (RFC 8439 2.8; chapoly.h says what a packet is and what becomes of it).
+ *
+ * kernel    the one that this belongs to, for the functions beside it.
+ * requires  2 <= count <= CHAPOLY_MANY_MAX; of each, len <= 64 * (the kernel's `lanes` - 1), and associated_len <=
+ *           CHAPOLY_MANY_ASSOCIATED, since more of it would keep the others waiting; nonce_size 12 or 24
+ */
+typedef void chapoly_aead_many_fn(const chapoly_kernel *kernel, chapoly_packet packets[], size_t count,
+                                  size_t nonce_size, bool decrypting);
+
+enum { CHAPOLY_PASS_MAX = 16, CHAPOLY_LANES_MAX = 32, CHAPOLY_MANY_MAX = 64, CHAPOLY_MANY_ASSOCIATED = 2048 };
 
 struct chapoly_kernel {
     const char *name;
     uint32_t needs;       /* CPU features, bits of dispatch.c */
     uint32_t prefers;     /* features without which the next kernel in the table of dispatch.c is the better one */
-    const char *left_out; /* why the compiler could not build it; NULL if it did, and then every function is there */
+    const char *left_out; /* why the compiler could not build it; NULL if it did, and then the functions are there */
     chapoly_chacha_xor_fn *chacha_xor;
     chapoly_hchacha_fn *hchacha;
     chapoly_poly1305_blocks_fn *poly1305_blocks;
     chapoly_aead_fn *aead;
     chapoly_aead_part_fn *aead_part;
-    chapoly_chacha_pass_fn *chacha_pass;
-    unsigned pass_blocks; /* 1..CHAPOLY_PASS_MAX */
+    chapoly_chacha_pass_fn *chacha_pass; /* for chapoly_aead_by_passes; NULL if `aead` is another */
+    unsigned pass_blocks;                /* 1..CHAPOLY_PASS_MAX; chapoly_aead_part_by_strips takes whole passes */
     chapoly_chacha_lanes_fn *chacha_lanes;
     unsigned lanes; /* 1..CHAPOLY_LANES_MAX */
+    chapoly_aead_many_fn *aead_many;
 };
 
 /*
@@ -122,7 +133,13 @@ struct chapoly_kernel {
 chapoly_aead_fn chapoly_aead_by_passes;
 chapoly_aead_part_fn chapoly_aead_part_by_strips;
 
-/* ---- For the AEAD of a kernel: parts that are the same for all (aead.c). ---- */
+/* The same for several messages: all keystreams in lanes, and then one message after the other. */
+chapoly_aead_many_fn chapoly_aead_many_by_lanes;
+
+/* ---- For the AEAD of a kernel: parts that are the same for all (aead.c, batch.c). ---- */
+
+/* The subkeys of packets with nonces of 24 bytes (draft-irtf-cfrg-xchacha 2.3). */
+void chapoly_aead_subkeys(const chapoly_kernel *, uint8_t subkeys[][32], const chapoly_packet packets[], size_t count);
 
 /* Data, and zeros up to a multiple of 16 bytes (RFC 8439 2.8). data may be NULL if len is 0. */
 void chapoly_aead_absorb(const chapoly_kernel *, chapoly_poly1305 *, const uint8_t *data, size_t len);

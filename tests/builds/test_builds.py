@@ -87,14 +87,17 @@ def script(path: Path, text: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def assert_pure(wheel: Path | None, log: str, reason: str) -> None:
-    """A py3-none-any wheel that works, says why it is pure, and warned at build time."""
+def assert_pure(wheel: Path | None, reason: str, *, by_choice: bool = False) -> None:
+    """A py3-none-any wheel that works, and says why it is pure unless that was asked for."""
     assert wheel is not None
     assert wheel.name.endswith("-py3-none-any.whl")
     run = import_from(wheel)
     assert run.stdout.split() == ["pure", "pure"], run.stderr
-    assert "PureBackendWarning" in run.stderr
-    assert reason in run.stderr
+    if by_choice:
+        assert run.stderr == ""
+    else:
+        assert "PureBackendWarning" in run.stderr
+        assert reason in run.stderr
     refused = import_from(wheel, CHAPOLY_REQUIRE_NATIVE="1")
     assert refused.returncode != 0
     assert reason in refused.stderr
@@ -107,15 +110,15 @@ class TestNativeOption:
         """auto: pure with a warning; enabled: an error."""
         reason = "no working C compiler"
         wheel, log = make_wheel(source, str(tools))
-        assert_pure(wheel, log, reason)
+        assert_pure(wheel, reason)
         assert "WARNING: chapoly: " + reason in log
         make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
 
     def test_compiler_that_fails(self, source: Path, tools: Path) -> None:
         """A cc that cannot compile anything is no compiler."""
         script(tools / "cc", "echo 'cc: internal error' >&2; exit 1\n")
-        wheel, log = make_wheel(source, str(tools))
-        assert_pure(wheel, log, "no working C compiler")
+        wheel, _ = make_wheel(source, str(tools))
+        assert_pure(wheel, "no working C compiler")
         make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
 
     def test_compiler_that_says_its_name_and_fails(self, source: Path, tools: Path) -> None:
@@ -124,8 +127,8 @@ class TestNativeOption:
         script(
             tools / "cc", f'case "$*" in *--version*|*-dM*) exec {gcc} "$@";; esac\necho broken >&2; exit 1\n'
         )
-        wheel, log = make_wheel(source, str(tools))
-        assert_pure(wheel, log, "no working C compiler")
+        wheel, _ = make_wheel(source, str(tools))
+        assert_pure(wheel, "no working C compiler")
         make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
 
     def test_no_python_headers(self, source: Path, tools: Path) -> None:
@@ -144,13 +147,15 @@ exec {gcc} "$@"
         for tool in ("ar", "as", "ld", "gcc-ar"):
             (tools / tool).symlink_to(shutil.which(tool) or tool)
         wheel, log = make_wheel(source, str(tools))
-        assert_pure(wheel, log, "Python.h was not found")
-        make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+        assert_pure(wheel, "Python.h was not found")
+        _, log = make_wheel(source, str(tools), "-Dnative=enabled", fails=True)
+        assert "chapoly: Python.h was not found at build time; " in log
+        assert "python3-dev" in log
 
     def test_disabled(self, source: Path) -> None:
-        """Nobody is asked for a compiler; the build does not warn, the import does."""
+        """Nobody is asked for a compiler, and nobody warns: pure was asked for."""
         wheel, log = make_wheel(source, os.environ["PATH"], "-Dnative=disabled")
-        assert_pure(wheel, log, "built with -Dnative=disabled")
+        assert_pure(wheel, "built with -Dnative=disabled", by_choice=True)
         assert "WARNING: chapoly" not in log
 
     @pytest.mark.parametrize("option", ["-Dnative=auto", "-Dnative=enabled"])
@@ -159,6 +164,37 @@ exec {gcc} "$@"
         with (source / "src/native/aead.c").open("a") as file:
             file.write("\nthis is no C\n")
         make_wheel(source, os.environ["PATH"], option, fails=True)
+
+
+class TestMake:
+    """What make needs before it does anything."""
+
+    @pytest.mark.parametrize(
+        "lacking",
+        [
+            "import sys; sys.version_info = (3, 10)",
+            "import sys; sys.modules['ensurepip'] = None",
+            "import sysconfig; sysconfig.get_path = str",  # no headers there
+            "raise SystemExit(1)",
+        ],
+    )
+    def test_what_is_missing_is_said_in_two_lines(self, tools: Path, lacking: str) -> None:
+        """Nothing above them, a traceback for one."""
+        script(tools / "python", f'exec {sys.executable} -c "{lacking}; exec(sys.argv[1])" "$2"\n')
+        run = subprocess.run(
+            ["make", "-C", CHECKOUT, "--no-print-directory", "prerequisites", f"PYTHON={tools / 'python'}"],
+            env={k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode != 0
+        assert run.stdout == ""
+        assert run.stderr.splitlines()[:-1] == [
+            "chapoly needs CPython 3.11 or later, its headers, and a C compiler; on Debian and Ubuntu:",
+            "apt install python3-venv python3-dev gcc make",
+        ]
+        assert run.stderr.splitlines()[-1].startswith("make: *** ")
 
 
 class TestCompilers:
@@ -214,4 +250,5 @@ class TestWheels:
         expected = {str(p.relative_to(source / "src")) for p in ours if p.suffix in (".py", ".pyi", ".typed")}
         in_package = {n for n in names if n.startswith("chapoly/") and "/_native." not in n}
         assert in_package == expected - {"chapoly/_native.pyi"} | {"chapoly/_build.py"}
+        assert {n for n in names if n.endswith(".py") and n not in in_package} == {"chapoly_command.py"}
         assert any(n.endswith("licenses/LICENSE") for n in names)

@@ -53,6 +53,8 @@
     F(_mm512_shuffle_i32x4_0x88, OUT512(_mm512_shuffle_i32x4(X512, Y512, 0x88)))                                     \
     F(_mm512_shuffle_i32x4_0xdd, OUT512(_mm512_shuffle_i32x4(X512, Y512, 0xdd)))                                     \
     F(_mm512_maskz_permutexvar_epi64, OUT512(_mm512_maskz_permutexvar_epi64((__mmask8)o->mask, X512, Y512)))         \
+    F(_mm512_mask_broadcast_i32x4,                                                                                   \
+      OUT512(_mm512_mask_broadcast_i32x4(X512, (__mmask16)o->mask, _mm_loadu_si128((const void *)o->y))))            \
     F(_mm512_set1_epi64, OUT512(_mm512_set1_epi64((long long)o->word)))                                              \
     F(_mm512_setzero_si512, OUT512(_mm512_setzero_si512()))                                                          \
     F(_mm512_add_epi64, OUT512(_mm512_add_epi64(X512, Y512)))                                                        \
@@ -63,7 +65,9 @@
     F(_mm512_slli_epi64_2, OUT512(_mm512_slli_epi64(X512, 2)))                                                       \
     F(_mm512_slli_epi64_4, OUT512(_mm512_slli_epi64(X512, 4)))                                                       \
     F(_mm512_slli_epi64_8, OUT512(_mm512_slli_epi64(X512, 8)))                                                       \
-    F(_mm512_slli_epi64_10, OUT512(_mm512_slli_epi64(X512, 10)))                                                     \
+    F(_mm512_slli_epi64_24, OUT512(_mm512_slli_epi64(X512, 24)))                                                     \
+    F(_mm512_slli_epi64_44, OUT512(_mm512_slli_epi64(X512, 44)))                                                     \
+    F(_mm512_srli_epi64_20, OUT512(_mm512_srli_epi64(X512, 20)))                                                     \
     F(_mm512_srli_epi64_24, OUT512(_mm512_srli_epi64(X512, 24)))                                                     \
     F(_mm512_srli_epi64_42, OUT512(_mm512_srli_epi64(X512, 42)))                                                     \
     F(_mm512_srli_epi64_44, OUT512(_mm512_srli_epi64(X512, 44)))                                                     \
@@ -76,7 +80,7 @@
     F(_mm512_test_epi64_mask, out[0] = _mm512_test_epi64_mask(X512, Y512))                                           \
     F(_mm512_cmpge_epu64_mask, out[0] = _mm512_cmpge_epu64_mask(X512, Y512))                                         \
     F(_mm512_cmpeq_epu64_mask, out[0] = _mm512_cmpeq_epu64_mask(X512, Y512))                                         \
-    F(_mm512_reduce_add_epi64, out[0] = (uint64_t)_mm512_reduce_add_epi64(X512))
+    F(_mm512_reduce_add_epi64, out[0] = (uint64_t)_mm512_reduce_add_epi64(_mm512_srli_epi64(X512, 4)))
 
 #define DEFINE(name, statement)                                                                                      \
     static REAL void run##name(uint64_t out[8], const struct operands *o)                                            \

@@ -17,7 +17,7 @@ struct instruction {
     void (*run)(uint64_t out[8], const struct operands *); /* out comes filled, and what is not written must stay */
 };
 
-enum { INSTRUCTIONS = 69 };
+enum { INSTRUCTIONS = 72 };
 extern const struct instruction emulated_instructions[INSTRUCTIONS], real_instructions[INSTRUCTIONS];
 
 #endif

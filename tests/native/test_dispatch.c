@@ -49,60 +49,61 @@ static const struct machine {
      "avx2"},
     {"Zen 3", {{0x10, AMD}, {0x00a20f10, 0x800, 0x7ef8320b, 0x178bfbff}, {0, 0x219c97a9, 0x0040068c, 0}, YMM | PKRU},
      HASWELL, 0, "avx2"},
-    {"Alder Lake", {{0x20, INTEL}, {0x00090672, 0x800, 0x7ffafbff, 0xbfebfbff}, {2, 0x239ca7eb, 0x98c027bc, 0}, YMM | PKRU},
-     HASWELL, 0, "avx2"},
+    {"Alder Lake", {{0x20, INTEL}, {0x00090672, 0x800, 0x7ffafbff, 0xbfebfbff}, {2, 0x239ca7eb, 0x98c027bc, 0},
+     YMM | PKRU}, HASWELL, 0, "avx2"},
     {"Knights Landing", {{0xd, INTEL}, {0x00050671, 0x800, 0x7ff8f3bf, 0xbfebfbff}, {0, 0x1c0d23ab, 1, 0}, ZMM},
      HASWELL | AVX512F | FAST_ZMM, 0, "avx2"},
     {"Skylake-X", {{0x16, INTEL}, {0x00050654, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xd39ffffb, 0x8, 0}, ZMM | PKRU},
      HASWELL | SKYLAKE_X, 0, "avx512vl"},
-    {"Cascade Lake", {{0x16, INTEL}, {0x00050657, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xd39ffffb, 0x808, 0}, ZMM | PKRU},
-     HASWELL | SKYLAKE_X, 0, "avx512vl"},
+    {"Cascade Lake", {{0x16, INTEL}, {0x00050657, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xd39ffffb, 0x808, 0},
+     ZMM | PKRU}, HASWELL | SKYLAKE_X, 0, "avx512vl"},
     {"Cannon Lake", {{0x16, INTEL}, {0x00060663, 0x800, 0x7ffafbbf, 0xbfebfbff}, {0, 0xf2bf67eb, 0x1e, 0}, ZMM | PKRU},
      HASWELL | SKYLAKE_X | AVX512IFMA | FAST_ZMM, 0, "avx512vl"},
-    {"Ice Lake", {{0x1b, INTEL}, {0x000606a6, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xf3bfbfef, 0x40417f5e, 0}, ZMM | PKRU},
-     HASWELL | ICE_LAKE, 0, "avx512"},
+    {"Ice Lake", {{0x1b, INTEL}, {0x000606a6, 0x800, 0x7ffefbff, 0xbfebfbff}, {0, 0xf3bfbfef, 0x40417f5e, 0},
+     ZMM | PKRU}, HASWELL | ICE_LAKE, 0, "avx512"},
     {"Zen 4", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0x178bfbff}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM | PKRU},
      HASWELL | ICE_LAKE, 0, "avx512"},
     {"Zen 5", {{0x10, AMD}, {0x00b40f40, 0x800, 0x7ef8320b, 0x178bfbff}, {1, 0xf1bf97a9, 0x18415fce, 0}, ZMM | PKRU},
      HASWELL | ICE_LAKE, 0, "avx512"},
 
     /* Operating systems that keep less. What XCR0 holds without OSXSAVE (bit 27 of c in leaf 1) does not count. */
-    {"Zen 4, no OSXSAVE", {{0x10, AMD}, {0x00a60f12, 0x800, 0x76f8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM}, NEHALEM,
-     AVX2 | ICE_LAKE, "sse2"},
-    {"Haswell, SSE state", {{0xd, INTEL}, {0x000306c3, 0x800, 0x7ffafbff, 0}, {0, 0x000027ab, 0, 0}, XMM}, NEHALEM, AVX2,
-     "sse2"},
+    {"Zen 4, no OSXSAVE", {{0x10, AMD}, {0x00a60f12, 0x800, 0x76f8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
+     NEHALEM, AVX2 | ICE_LAKE, "sse2"},
+    {"Haswell, SSE state", {{0xd, INTEL}, {0x000306c3, 0x800, 0x7ffafbff, 0}, {0, 0x000027ab, 0, 0}, XMM},
+     NEHALEM, AVX2, "sse2"},
     {"Haswell, AVX state without SSE's", {{0xd, INTEL}, {0x000306c3, 0x800, 0x7ffafbff, 0}, {0, 0x000027ab, 0, 0}, 0x5},
      NEHALEM, AVX2, "sse2"},
-    {"Zen 4, SSE state", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, XMM}, NEHALEM,
-     AVX2 | ICE_LAKE, "sse2"},
-    {"Zen 4, AVX state", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, YMM}, HASWELL,
-     ICE_LAKE, "avx2"},
-    {"Zen 4, no opmask", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, 0xc7}, HASWELL,
-     ICE_LAKE, "avx2"},
+    {"Zen 4, SSE state", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, XMM},
+     NEHALEM, AVX2 | ICE_LAKE, "sse2"},
+    {"Zen 4, AVX state", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, YMM},
+     HASWELL, ICE_LAKE, "avx2"},
+    {"Zen 4, no opmask", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, 0xc7},
+     HASWELL, ICE_LAKE, "avx2"},
     {"Zen 4, no upper halves", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, 0xa7},
      HASWELL, ICE_LAKE, "avx2"},
-    {"Zen 4, no upper registers", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, 0x67},
-     HASWELL, ICE_LAKE, "avx2"},
-    {"Ice Lake, no SSE state", {{0x1b, INTEL}, {0x000606a6, 0x800, 0x7ffefbff, 0}, {0, 0xf3bfbfef, 0x40417f5e, 0}, 0xe5},
-     NEHALEM, AVX2 | ICE_LAKE, "sse2"},
+    {"Zen 4, no upper registers", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0},
+     0x67}, HASWELL, ICE_LAKE, "avx2"},
+    {"Ice Lake, no SSE state", {{0x1b, INTEL}, {0x000606a6, 0x800, 0x7ffefbff, 0}, {0, 0xf3bfbfef, 0x40417f5e, 0},
+     0xe5}, NEHALEM, AVX2 | ICE_LAKE, "sse2"},
 
     /* Hypervisors that hide things. A leaf past the last one answers with the last one's data: anything. */
     {"max leaf 0", {{0, INTEL}, {~0u, ~0u, ~0u, ~0u}, {~0u, ~0u, ~0u, ~0u}, ZMM}, SSE2, 0, "sse2"},
-    {"Zen 4, max leaf 6", {{6, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {~0u, ~0u, ~0u, ~0u}, ZMM}, NEHALEM, 0, "sse2"},
+    {"Zen 4, max leaf 6", {{6, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {~0u, ~0u, ~0u, ~0u}, ZMM},
+     NEHALEM, 0, "sse2"},
     {"Zen 4, max leaf 7", {{7, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
      HASWELL | ICE_LAKE, 0, "avx512"},
     {"Haswell, AVX hidden, AVX2 left", {{0xd, INTEL}, {0x000306c3, 0x800, 0x6ffafbff, 0}, {0, 0x000027ab, 0, 0}, YMM},
      NEHALEM, 0, "sse2"},
-    {"Zen 4, AVX512F hidden, the rest left", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1be97a9, 0x00405fce, 0},
-     ZMM}, HASWELL, 0, "avx2"},
+    {"Zen 4, AVX512F hidden, the rest left", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0},
+     {1, 0xf1be97a9, 0x00405fce, 0}, ZMM}, HASWELL, 0, "avx2"},
     {"Zen 4, AVX2 hidden", {{0x10, AMD}, {0x00a60f12, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf9789, 0x00405fce, 0}, ZMM},
      NEHALEM | ICE_LAKE, 0, "sse2"},
     {"Zen 4 called Skylake-X", {{0x10, INTEL}, {0x00050654, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
      HASWELL | (ICE_LAKE & ~FAST_ZMM), 0, "avx512vl"},
     {"the same, next model", {{0x10, INTEL}, {0x00050664, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
      HASWELL | ICE_LAKE, 0, "avx512"},
-    {"Skylake-X's number by AMD", {{0x10, AMD}, {0x00050654, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0}, ZMM},
-     HASWELL | ICE_LAKE, 0, "avx512"},
+    {"Skylake-X's number by AMD", {{0x10, AMD}, {0x00050654, 0x800, 0x7ef8320b, 0}, {1, 0xf1bf97a9, 0x00405fce, 0},
+     ZMM}, HASWELL | ICE_LAKE, 0, "avx512"},
 };
 
 /* The first kernel, in the order for this machine, that can run on it. */
@@ -157,7 +158,8 @@ static const struct chapoly_kernel *kernel_named(const char *name)
 static void test_reasons(void)
 {
     const struct features none = {SSE2, 0}, unkept = {SSE2, AVX2 | ICE_LAKE}, all = {HASWELL | ICE_LAKE, 0};
-    const struct features no_ifma = {all.usable & ~(uint32_t)AVX512IFMA, 0}, slow = {all.usable & ~(uint32_t)FAST_ZMM, 0};
+    const struct features no_ifma = {all.usable & ~(uint32_t)AVX512IFMA, 0};
+    const struct features slow = {all.usable & ~(uint32_t)FAST_ZMM, 0};
 
     same_text("nothing wanted", why_not(0, none), NULL);
     same_text("all there", why_not(HASWELL | ICE_LAKE, all), NULL);
@@ -172,12 +174,15 @@ static void test_reasons(void)
     const chapoly_kernel *const avx512 = kernel_named("avx512"), *const avx512vl = kernel_named("avx512vl");
     same_text("avx512 on Skylake-X", why_not(avx512->needs, skylake_x), "this CPU lacks avx512ifma");
     same_text("avx512 on Haswell", why_not(avx512->needs, (struct features){HASWELL, 0}), "this CPU lacks avx512f");
-    same_text("avx512 without state", why_not(avx512->needs, no_zmm), "the operating system does not keep the zmm registers");
+    same_text("avx512 without state", why_not(avx512->needs, no_zmm),
+              "the operating system does not keep the zmm registers");
     same_text("avx512 on Ice Lake", drawback(avx512, all), NULL);
     same_text("avx512 with a slow clock", drawback(avx512, slow), "512-bit code lowers this CPU's clock");
     same_text("avx512vl with a slow clock", drawback(avx512vl, slow), NULL);
-    check(kernel_at(0, slow) == avx512vl && kernel_at(1, slow) == avx512, "slow clock", "256 bits first", "another order");
-    check(kernel_at(0, all) == avx512 && kernel_at(1, all) == avx512vl, "fast clock", "512 bits first", "another order");
+    check(kernel_at(0, slow) == avx512vl && kernel_at(1, slow) == avx512, "slow clock", "256 bits first",
+          "another order");
+    check(kernel_at(0, all) == avx512 && kernel_at(1, all) == avx512vl, "fast clock", "512 bits first",
+          "another order");
 #endif
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const struct features but_one = {~(1u << i), 0};

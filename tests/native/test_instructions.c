@@ -1,6 +1,6 @@
 /*
- * Whether the emulated instructions are right: each is compared with a second definition, which knows bits and tables of
- * positions but no element-wise arithmetic, and with the real instruction where the CPU has it.
+ * Whether the emulated instructions are right: each is compared with a second definition, which knows bits and tables
+ * of positions but no element-wise arithmetic, and with the real instruction where the CPU has it.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void sum(void *to, unsigned to_bit, const void *from, unsigned from_bit, 
 
 /* ---- The second definitions. ---- */
 
-/* Moves of parts of so many bits, within groups of `parts`: where each comes from; from y if that is `parts` or more. */
+/* Moves of parts of so many bits, within groups of `parts`: where each comes from, from y if it is `parts` or more. */
 static const struct moves {
     const char *name;
     unsigned bits, parts, from[4];
@@ -133,6 +133,14 @@ DEFINITION(store)
             set(out, i, get(o->x, i));
 }
 
+/* The first four words of y where the mask has a bit; else x. */
+DEFINITION(broadcast_masked)
+{
+    (void)n;
+    for (unsigned i = 0; i < bits; i++)
+        set(out, i, o->mask >> i / 32 & 1 ? get(o->y, i % 128) : get(o->x, i));
+}
+
 DEFINITION(broadcast)
 {
     for (unsigned i = 0; i < bits; i += n)
@@ -206,12 +214,15 @@ DEFINITION(compare)
     }
 }
 
+/* The sum of the elements without their n lowest bits: gcc's header adds signed numbers, which must not overflow. */
 DEFINITION(add_all)
 {
-    (void)n;
+    uint64_t shifted[8] = {0};
+
+    right64(shifted, bits, o, n);
     out[0] = 0;
     for (unsigned i = 0; i < bits; i += 64)
-        sum(out, 0, o->x, i, 64, false);
+        sum(out, 0, shifted, i, 64, false);
 }
 
 static const struct definition {
@@ -232,7 +243,9 @@ static const struct definition {
     {"slli_epi64_2", left64, 2},
     {"slli_epi64_4", left64, 4},
     {"slli_epi64_8", left64, 8},
-    {"slli_epi64_10", left64, 10},
+    {"slli_epi64_24", left64, 24},
+    {"slli_epi64_44", left64, 44},
+    {"srli_epi64_20", right64, 20},
     {"srli_epi64_24", right64, 24},
     {"srli_epi64_42", right64, 42},
     {"srli_epi64_44", right64, 44},
@@ -241,6 +254,7 @@ static const struct definition {
     {"maskz_permutexvar_epi64", permute64, 1},
     {"mask_storeu_epi8", store, 8},
     {"broadcast_i32x4", broadcast, 128},
+    {"mask_broadcast_i32x4", broadcast_masked, 0},
     {"set1_epi32", broadcast, 32},
     {"set1_epi64", broadcast, 64},
     {"maskz_set1_epi32", set_masked, 0},
@@ -255,7 +269,7 @@ static const struct definition {
     {"test_epi64_mask", compare, 0},
     {"cmpeq_epu64_mask", compare, 1},
     {"cmpge_epu64_mask", compare, 2},
-    {"reduce_add_epi64", add_all, 0},
+    {"reduce_add_epi64", add_all, 4},
 };
 
 static bool define(uint64_t out[8], const char *name, const struct operands *o)
@@ -287,7 +301,9 @@ static uint64_t operand(void)
 {
     const uint64_t kind = random64() % 8, bit = UINT64_C(1) << random64() % 64;
 
-    return kind == 0 ? 0 : kind == 1 ? UINT64_MAX : kind == 2 ? bit : kind == 3 ? bit - 1 : kind == 4 ? random64() % 8 : random64();
+    if (kind < 4)
+        return kind == 0 ? 0 : kind == 1 ? UINT64_MAX : kind == 2 ? bit : bit - 1;
+    return kind == 4 ? random64() % 8 : random64();
 }
 
 static bool usable(void)

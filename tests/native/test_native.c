@@ -117,7 +117,7 @@ static uint8_t *guarded_area(void)
 #endif
 }
 
-static uint8_t *source, *target, *expected; /* three such areas */
+static uint8_t *source, *target, *expected, *associated; /* four such areas */
 
 /* ---- Vectors. ---- */
 
@@ -439,7 +439,7 @@ static void test_chacha_splits(void)
     }
 }
 
-/* Short stretches from within a block on, also where the counter of 64 bits carries from its low word into its high one. */
+/* Short stretches from within a block on, also where the counter of 64 bits carries into its high word. */
 static void test_chacha_within_blocks(void)
 {
     static const uint64_t firsts[] = {0, UINT32_MAX - UINT64_C(4), UINT64_C(5) << 32};
@@ -457,7 +457,8 @@ static void test_chacha_within_blocks(void)
         for (size_t from = 0; from < total; from += 3)
             for (size_t len = 0; from + len <= total; len += 7) {
                 memset(target, 0x5a, total);
-                chapoly_chacha_xor(kernel, &chacha, firsts[i] + from / 64, from % 64, target + from, source + from, len);
+                chapoly_chacha_xor(kernel, &chacha, firsts[i] + from / 64, from % 64, target + from, source + from,
+                                   len);
                 CHECK(all(target, from, 0x5a) && memcmp(target + from, expected + from, len) == 0 &&
                           all(target + from + len, total - from - len, 0x5a),
                       "%zu bytes from byte %zu on of block %" PRIu64, len, from, firsts[i]);
@@ -913,6 +914,114 @@ static void test_batches(void)
     }
 }
 
+/*
+ * A batch of these lengths against the portable kernel, one message at a time. Data and results fill the areas from
+ * both ends; associated data ends where memory does, with own keys each before that of the next. Every third message is
+ * done in place; decrypting, every fifth is forged.
+ */
+static void compare_batch(size_t count, const size_t lens[], const size_t associated_lens[], size_t nonce_size,
+                          bool own_keys)
+{
+    static chapoly_packet packets[CHAPOLY_MANY_MAX + 1];
+    static uint8_t keys[CHAPOLY_MANY_MAX + 1][32], nonces[CHAPOLY_MANY_MAX + 1][24];
+    static uint8_t tags[CHAPOLY_MANY_MAX + 1][16], right[CHAPOLY_MANY_MAX + 1][16];
+    size_t at[CHAPOLY_MANY_MAX + 1], low = 0, high = AREA;
+
+    random_bytes(&keys[0][0], sizeof keys);
+    random_bytes(&nonces[0][0], sizeof nonces);
+    memset(target, 0xa5, AREA);
+    for (size_t i = 0; i < count; i++) {
+        const size_t len = lens[i];
+        at[i] = i < count / 2 ? low : high - len;
+        if (i < count / 2)
+            low += len + 1;
+        else
+            high -= len + 1;
+        packets[i] = (chapoly_packet){
+            .key = keys[own_keys ? i : 0], .nonce = nonces[i],
+            .associated_data = associated_lens[i] == 0 ? NULL
+                               : associated + AREA - associated_lens[i] - (own_keys ? 300 * (count - 1 - i) : 0),
+            .associated_len = associated_lens[i], .data = source + at[i], .len = len, .out = target + at[i],
+            .tag = tags[i],
+        };
+        chapoly_aead_encrypt(portable_kernel(), expected + at[i], right[i], packets[i].key, nonces[i], nonce_size,
+                             packets[i].associated_data, associated_lens[i], packets[i].data, len);
+        if (i % 3 == 0)
+            packets[i].data = memcpy(target + at[i], source + at[i], len);
+    }
+    CHECK(chapoly_aead_encrypt_many(kernel, packets, count, nonce_size) == CHAPOLY_OK, "%zu packets", count);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(memcmp(target + at[i], expected + at[i], lens[i]) == 0, "packet %zu of %zu, %zu and %zu bytes", i, count,
+              associated_lens[i], lens[i]);
+        CHECK(memcmp(tags[i], right[i], 16) == 0, "tag %zu of %zu, %zu and %zu bytes", i, count, associated_lens[i],
+              lens[i]);
+        CHECK(target[i < count / 2 ? at[i] + lens[i] : at[i] - 1] == 0xa5, "byte beside packet %zu of %zu", i, count);
+    }
+
+    memset(target, 0xa5, AREA);
+    for (size_t i = 0; i < count; i++) {
+        packets[i].data = expected + at[i];
+        packets[i].failed = i % 2 == 0;
+        if (i % 5 == 1 && i % 2 == 0 && lens[i] > 0)
+            expected[at[i] + (size_t)random64() % lens[i]] ^= 0x40;
+        else if (i % 5 == 1 && i % 3 == 0 && associated_lens[i] > 0)
+            packets[i].associated_data--;
+        else if (i % 5 == 1)
+            tags[i][random64() % 16] ^= 1;
+        if (i % 3 == 0)
+            packets[i].data = memcpy(target + at[i], expected + at[i], lens[i]);
+    }
+    CHECK(chapoly_aead_decrypt_many(kernel, packets, count, nonce_size) == CHAPOLY_OK, "%zu packets", count);
+    for (size_t i = 0; i < count; i++) {
+        const bool forged = i % 5 == 1;
+        CHECK(packets[i].failed == forged, "packet %zu of %zu, %zu and %zu bytes", i, count, associated_lens[i],
+              lens[i]);
+        CHECK(forged && i % 3 != 0 ? all(target + at[i], lens[i], 0)
+              : memcmp(target + at[i], (forged ? expected : source) + at[i], lens[i]) == 0,
+              "packet %zu of %zu, %zu and %zu bytes%s", i, count, associated_lens[i], lens[i],
+              forged ? ", forged" : "");
+    }
+}
+
+/* Equal and different lengths, of which kernels may take several at the same time. */
+static void test_batch_shapes(void)
+{
+    static const size_t lengths[] = {0,   1,   15,  16,  17,  47,  48,  63,  64,  65,  100,
+                                     127, 128, 129, 150, 176, 192, 255, 256, 257, 500, 831};
+    static const size_t associated_lengths[] = {0, 1, 13, 16, 17, 31, 48, 63, 64, 65, 80, 150, 300};
+    enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
+    enum { ASSOCIATED = sizeof associated_lengths / sizeof associated_lengths[0] };
+    static const size_t counts[] = {2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65};
+    size_t lens[CHAPOLY_MANY_MAX + 1], associated_lens[CHAPOLY_MANY_MAX + 1], turn = 0;
+
+    for (size_t l = 0; l < LENGTHS; l++) /* all equal */
+        for (size_t a = 0; a < ASSOCIATED; a++, turn++) {
+            const size_t count = counts[turn * 7 % 16];
+            for (size_t i = 0; i < count; i++)
+                lens[i] = lengths[l], associated_lens[i] = associated_lengths[a];
+            compare_batch(count, lens, associated_lens, turn % 5 == 0 ? 24 : 12, turn % 3 == 0);
+        }
+    for (size_t count = 2; count <= CHAPOLY_MANY_MAX + 1; count += count < 20 ? 1 : 5) /* all different; one of them */
+        for (size_t round = 0; round < 4; round++, turn++) {
+            for (size_t i = 0; i < count; i++) {
+                lens[i] = round == 3 ? 64 : (size_t)random64() % (round == 0 ? 100 : 900);
+                associated_lens[i] = round == 3 ? 13 : associated_lengths[(round == 1 ? 2 : random64()) % ASSOCIATED];
+            }
+            if (round == 3)
+                lens[turn % count] = 1984;
+            compare_batch(count, lens, associated_lens, turn % 5 == 0 ? 24 : 12, turn % 3 == 0);
+        }
+    for (size_t i = 0; i < 20; i++) /* associated data that keeps a message from the batch */
+        lens[i] = 20 * i, associated_lens[i] = i % 7 == 3 ? CHAPOLY_MANY_ASSOCIATED + i % 2 : 5000 * (i % 7 == 5);
+    compare_batch(20, lens, associated_lens, 12, false);
+    for (size_t len = 1400; len <= 2200; len += 73, turn++) { /* what a kernel may take alone, too */
+        for (size_t i = 0; i < 29; i++)
+            lens[i] = len, associated_lens[i] = 13;
+        lens[turn % 29] -= turn % 2;
+        compare_batch(29, lens, associated_lens, 12, turn % 3 == 0);
+    }
+}
+
 static void test_aead(void)
 {
     static const size_t lengths[] = {0, 1, 16, 63, 64, 65, 114, 128, 129, 256, 385, 640, 641, 1420, 4096};
@@ -1092,8 +1201,10 @@ static void test_choice(void)
         last = chapoly_kernel_at(i);
         if (first == NULL && chapoly_kernel_obstacle(last) == NULL)
             first = last;
-        CHECK(last->left_out != NULL || (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->aead_part && last->chacha_lanes &&
-                                      last->chacha_pass),
+        CHECK(last->left_out != NULL ||
+                  (last->chacha_xor && last->hchacha && last->poly1305_blocks && last->aead && last->aead_part &&
+                   last->aead_many && last->chacha_lanes &&
+                   (last->chacha_pass || last->aead != chapoly_aead_by_passes)),
               "%s lacks a function", chapoly_kernel_name(last));
     }
     CHECK(strcmp(chapoly_kernel_name(last), "portable") == 0 && chapoly_kernel_obstacle(last) == NULL,
@@ -1147,6 +1258,7 @@ static void test_kernel(const char *how)
     test_aead_lengths();
     test_aead_short();
     test_batches();
+    test_batch_shapes();
     test_messages_in_parts();
     test_messages_in_ranges();
     printf("kernel %s%s: %lu checks passed\n", chapoly_kernel_name(kernel), how, passed - before);
@@ -1154,11 +1266,12 @@ static void test_kernel(const char *how)
 
 #if defined(EMULATED_AVX512)
 extern chapoly_chacha_xor_fn emulated_chacha_xor_avx512, emulated_chacha_xor_avx512vl;
-extern chapoly_chacha_pass_fn emulated_chacha_pass_avx512, emulated_chacha_pass_avx512vl;
+extern chapoly_chacha_pass_fn emulated_chacha_pass_avx512vl;
 extern chapoly_chacha_lanes_fn emulated_chacha_lanes_avx512;
 extern chapoly_aead_fn emulated_aead_avx512;
 extern chapoly_aead_part_fn emulated_aead_part_avx512;
 extern chapoly_poly1305_blocks_fn emulated_poly1305_blocks_avx512;
+extern chapoly_aead_many_fn emulated_aead_many_avx512;
 
 /* The kernels of AVX-512 once more, compiled with emulated/immintrin.h: they run on any CPU. */
 static void test_emulated(void)
@@ -1167,12 +1280,12 @@ static void test_emulated(void)
         chapoly_kernel emulated = *chapoly_kernel_at(i);
         if (strcmp(emulated.name, "avx512") == 0) {
             emulated.chacha_xor = emulated_chacha_xor_avx512;
-            emulated.chacha_pass = emulated_chacha_pass_avx512;
             emulated.chacha_lanes = emulated_chacha_lanes_avx512;
             emulated.hchacha = portable_kernel()->hchacha;
             emulated.poly1305_blocks = emulated_poly1305_blocks_avx512;
             emulated.aead = emulated_aead_avx512;
             emulated.aead_part = emulated_aead_part_avx512;
+            emulated.aead_many = emulated_aead_many_avx512;
         } else if (strcmp(emulated.name, "avx512vl") == 0) {
             emulated.chacha_xor = emulated_chacha_xor_avx512vl;
             emulated.chacha_pass = emulated_chacha_pass_avx512vl;
@@ -1191,8 +1304,9 @@ static void test_emulated(void)
 
 int main(int argc, char **argv)
 {
-    source = guarded_area(), target = guarded_area(), expected = guarded_area();
+    source = guarded_area(), target = guarded_area(), expected = guarded_area(), associated = guarded_area();
     random_bytes(source, AREA);
+    random_bytes(associated, AREA);
     test_choice();
     test_left();
     test_tag_equal();

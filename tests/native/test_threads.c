@@ -97,7 +97,7 @@ static int watched_join(pthread_t t, void **result)
     return pthread_join(t, result);
 }
 
-/* Before each call: which starts will fail. After it: whether as many threads were started as wanted, and all joined. */
+/* Before a call: which starts will fail. After it: whether as many threads were started as wanted, and all joined. */
 static void watch(uint64_t which)
 {
     refused = which;
@@ -156,8 +156,8 @@ static void test_count(void)
             for (size_t more = 0; more < WORTH_A_THREAD; more += WORTH_A_THREAD - 1) {
                 size_t right = n < limits[i] ? n : limits[i];
                 right = right < 1 ? 1 : right < THREADS_MAX ? right : THREADS_MAX;
-                CHECK(threads_for(n * WORTH_A_THREAD + more, limits[i]) == right, "%zu and %zu bytes, up to %zu", n, more,
-                      limits[i]);
+                CHECK(threads_for(n * WORTH_A_THREAD + more, limits[i]) == right, "%zu and %zu bytes, up to %zu", n,
+                      more, limits[i]);
             }
     CHECK(threads_for(SIZE_MAX, SIZE_MAX) == THREADS_MAX, "all there is");
 }
@@ -287,6 +287,47 @@ static void test_limits(void)
     CHECK(starts == 0 && all(target, AREA, 0xa5) && all(tag, 16, 0), "refused");
 }
 
+/* ---- One key, one stream and the choice of a kernel in many threads at once. ---- */
+
+enum { SHARING = 8, MESSAGE = 3000 };
+
+static chapoly_chacha shared_stream;
+static atomic_uint wrong_in_threads;
+
+/* Everything of the message at once, then the stream in pieces from a place of its own on. */
+static void *use_shared(void *p)
+{
+    const size_t i = (size_t)(uintptr_t)p;
+    uint8_t own_nonce[12] = {(uint8_t)i}, sealed[MESSAGE], opened[MESSAGE], tag[16], stream[MESSAGE];
+
+    for (size_t turn = 0; turn < 20; turn++) {
+        const size_t len = MESSAGE - 100 * turn;
+        bool right = chapoly_kernel_chosen() != NULL;
+        chapoly_aead_encrypt(kernel, sealed, tag, key, own_nonce, 12, aad, sizeof aad, source, len);
+        right &= chapoly_aead_decrypt(kernel, opened, tag, key, own_nonce, 12, aad, sizeof aad, sealed, len) ==
+                 CHAPOLY_OK;
+        right &= memcmp(opened, source, len) == 0;
+        for (size_t at = 0; at < MESSAGE; at += 500)
+            chapoly_chacha_xor(kernel, &shared_stream, (i + at) / 64, (i + at) % 64, stream + at, source + at, 500);
+        chapoly_chacha_xor(kernel, &shared_stream, i / 64, i % 64, stream, stream, MESSAGE);
+        right &= memcmp(stream, source, MESSAGE) == 0;
+        atomic_fetch_add(&wrong_in_threads, !right);
+    }
+    return NULL;
+}
+
+static void test_sharing(void)
+{
+    pthread_t threads[SHARING];
+
+    chapoly_chacha20_init(&shared_stream, key, nonce, 20);
+    for (size_t i = 0; i < SHARING; i++)
+        CHECK(pthread_create(&threads[i], NULL, use_shared, (void *)(uintptr_t)i) == 0, "a thread did not start");
+    for (size_t i = 0; i < SHARING; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0, "a thread did not end");
+    CHECK(wrong_in_threads == 0, "%u wrong results of threads that share a key", wrong_in_threads);
+}
+
 int main(void)
 {
     source = guarded_area(), target = guarded_area(), expected = guarded_area();
@@ -301,6 +342,7 @@ int main(void)
         test_starts_that_fail();
         test_forgeries();
         test_limits();
+        test_sharing();
         printf("kernel %s: %lu checks so far\n", chapoly_kernel_name(kernel), passed);
     }
     printf("%lu passed, %lu failed\n", passed, failed);

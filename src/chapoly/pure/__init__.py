@@ -9,8 +9,9 @@ neither matters, or where there is nothing else.
 
 Nor can it be wholly like C. Nothing keeps object.__new__ from making a key or a stream around its
 constructor, whose methods then raise AttributeError, and bytes.__new__ a Tag of another length, which matches
-nothing. And from Python 3.13 on the error about a misspelt keyword ends in a suggestion, which the
-interpreter adds.
+nothing. Where the interpreter itself names a type, it says 'Tag' here and 'chapoly.Tag' of the native one:
+"unhashable type: 'Tag'". And from Python 3.13 on the error about a misspelt keyword ends in a suggestion,
+which the interpreter adds.
 """
 
 from chapoly.pure.chacha20 import ChaCha20 as ChaCha20

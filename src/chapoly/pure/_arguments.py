@@ -102,13 +102,16 @@ def overlap(target: memoryview, source: memoryview, *, in_place: bool) -> bool:
 
 
 def address(memory: memoryview) -> int:
-    """Where the memory begins. Python does not tell, but ctypes can ask C."""
-    from ctypes import byref, c_void_p, py_object, pythonapi
+    """Where the memory begins. Python does not tell, but ctypes can ask C.
 
-    buffer = (c_void_p * 16)()  # a Py_buffer, which is smaller; its first field is the address
-    pythonapi.PyObject_GetBuffer(py_object(memory), byref(buffer), 0)
-    pythonapi.PyBuffer_Release(byref(buffer))
-    return buffer[0] or 0
+    The function is an old one of the stable ABI. It gets the buffer and releases it in one call, so that no
+    exception, Ctrl-C for one, can come between the two and leave it locked.
+    """
+    from ctypes import byref, c_ssize_t, c_void_p, py_object, pythonapi
+
+    start, size = c_void_p(), c_ssize_t()
+    pythonapi.PyObject_AsReadBuffer(py_object(memory), byref(start), byref(size))
+    return start.value or 0
 
 
 # ---- Numbers. ----

@@ -6,9 +6,20 @@ from _thread import allocate_lock
 
 from chapoly.errors import StateError
 
+TYPE_CHECKING = False  # the name is enough for type checkers, and loads no module
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
+
 
 class Claim:
-    """Held during a call on an open object. Another call does not wait: it is refused."""
+    """Held during a call on an open object. Another call does not wait: it is refused.
+
+    An exception may come at any moment, Ctrl-C for one. Wherever it comes, the object is then as it was, or
+    as after the call, or refuses every call to come: as closed, or as claimed for good.
+    """
 
     __slots__ = ("closed", "lock", "noun")
 
@@ -31,11 +42,18 @@ class Claim:
         if self.closed:
             raise StateError(f"{self.noun} is closed")
 
+    def whole(self, change: Callable[..., Result], *arguments: object) -> Result:
+        """Makes a change to the claimed object, which stays closed unless the change comes to its end."""
+        self.closed = True
+        result = change(*arguments)
+        self.closed = False
+        return result
+
     def __enter__(self) -> None:
         self.take()
         try:
             self.must_be_open()
-        except StateError:
+        except BaseException:
             self.give()
             raise
 

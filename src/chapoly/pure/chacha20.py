@@ -332,7 +332,7 @@ class _Stream:
         """
         with view("data", data) as source, self._claim:
             at_most("data", len(source), self._end - self._position)
-            return joined(self._next(source))
+            return self._claim.whole(joined, self._next(source))
 
     def update_into(self, data: Buffer, buf: WritableBuffer, *, threads: SupportsIndex = 1) -> int:
         """Does what update does, but writes the result to buf and returns its length.
@@ -355,7 +355,7 @@ class _Stream:
             with self._claim:
                 at_most("data", len(source), self._end - self._position)
                 check_output("buf", target, len(source), data=source)
-                return write(self._next(source), target)
+                return self._claim.whole(write, self._next(source), target)
 
     def keystream(self, n: SupportsIndex) -> bytes:
         """The next n bytes of keystream.
@@ -371,7 +371,8 @@ class _Stream:
             if size < 0:
                 raise ValueError(f"n must be 0 or more, got {shown(size)}")
             at_most("n", size, self._end - self._position)
-            return joined(self._next(memoryview(bytes(size))))
+            zeros = memoryview(bytes(size))
+            return self._claim.whole(joined, self._next(zeros))
 
     def seek(self, byte: SupportsIndex) -> None:
         """Moves to a byte of the keystream, counted from the start of block 0, wherever the stream began.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _warnings import warn  # warnings.warn itself; when __del__ runs, nothing may be left to import from
+
 from chapoly.errors import InvalidTag
 from chapoly.pure._arguments import at_most, check_output, octets, view
 from chapoly.pure._claim import Claim
@@ -57,16 +59,17 @@ class _Message:
     def _update(self, data: Buffer) -> bytes:
         with view("data", data) as source, self._claim:
             at_most("data", len(source), DATA_MAX - self._size)
-            return joined(self._next(source))
+            return self._claim.whole(joined, self._next(source))
 
     def _update_into(self, data: Buffer, buf: WritableBuffer) -> int:
         with view("data", data) as source, view("buf", buf) as target, self._claim:
             at_most("data", len(source), DATA_MAX - self._size)
             check_output("buf", target, len(source), data=source)
-            return write(self._next(source), target)
+            return self._claim.whole(write, self._next(source), target)
 
     def _finish(self) -> Tag:
-        """The tag of the message, which is then closed."""
+        """The tag of the message, which is closed."""
+        self._claim.closed = True
         self._mac.update([padding(self._size), lengths(self._associated_size, self._size)])
         tag = self._mac.tag()
         self._close()
@@ -75,7 +78,7 @@ class _Message:
     def _close(self) -> None:
         self._claim.closed = True
         self._key = self._nonce = b""
-        self._mac = Mac(bytes(32))
+        self._mac.forget()
 
     def __enter__(self) -> Self:
         """The object itself."""
@@ -262,8 +265,6 @@ class UnverifiedDecryptor(_Message):
 
     def __del__(self) -> None:
         if hasattr(self, "_claim") and not self._claim.closed:  # else no constructor has finished
-            from warnings import warn
-
             self._close()
             warn(
                 "an UnverifiedDecryptor was dropped without verify(): nobody has vouched for its plaintext",

@@ -109,6 +109,11 @@ class Mac:
         accumulator = accumulate(self.accumulator, self.r, self.rest)
         return Tag(((accumulator + self.s) % 2**128).to_bytes(16, "little"))
 
+    def forget(self) -> None:
+        """Drops the key and what depends on it."""
+        self.r = self.s = self.accumulator = 0
+        self.rest = b""
+
 
 def authenticate(key: bytes, parts: Iterable[bytes]) -> Tag:
     """The tag of the message that the parts make up."""
@@ -228,9 +233,9 @@ class Poly1305:
 
     def _end(self) -> Tag:
         """The tag; the object is claimed and open, and will be closed."""
-        tag = self._mac.tag()
-        self._mac = Mac(bytes(32))
         self._claim.closed = True
+        tag = self._mac.tag()
+        self._mac.forget()
         return tag
 
     def update(self, data: Buffer) -> None:
@@ -246,7 +251,7 @@ class Poly1305:
             'daf8f71535db4152c9b148bda19abcfa'
         """
         with view("data", data) as message, self._claim:
-            self._mac.update(pieces_of(message))
+            self._claim.whole(self._mac.update, pieces_of(message))
 
     def finalize(self) -> Tag:
         """The Tag of the message, which ends with it.

@@ -30,7 +30,7 @@ void chapoly_poly1305_blocks_portable(uint64_t h[3], const uint64_t r[2], const 
         const uint64_t m0 = chapoly_load64(message), m1 = chapoly_load64(message + 8);
         uint64_t carry;
 
-        /* h += block + top * 2^128; carries by comparison, from which gcc 12 makes faster code than from 128-bit sums */
+        /* h += block + top * 2^128; carries by comparison: gcc 12 makes faster code of it than of 128-bit sums */
         h0 += m0;
         carry = h0 < m0;
         h1 += carry;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "chacha20_avx2.h"
+#include "poly1305_x64.h"
 
 chapoly_aead_part_fn chapoly_aead_part_avx2;
 
@@ -20,7 +21,12 @@ chapoly_aead_part_fn chapoly_aead_part_avx2;
 #pragma GCC optimize("O3", "no-schedule-insns", "no-tree-vectorize")
 #endif
 
-enum { ROUNDS = 20, PASS = 8 * BLOCK, BLOCKS_PER_DOUBLE_ROUND = 3 };
+enum {
+    ROUNDS = 20,
+    PASS = 8 * BLOCK,
+    BLOCKS_PER_DOUBLE_ROUND = 3,
+    BLOCKS_AFTER = PASS / 16 - ROUNDS / 2 * BLOCKS_PER_DOUBLE_ROUND, /* beside the output, so that none are left over */
+};
 
 /* The MAC, and what of the ciphertext it has still to take in. */
 typedef struct {
@@ -90,6 +96,9 @@ static __attribute__((noinline)) AVX2 void pass(uint8_t *dst, const uint8_t *src
 
     start(x, state, 0);
     permute_and_authenticate(x, b, busy < ROUNDS / 2 ? (unsigned)busy : ROUNDS / 2);
+    const size_t more = b->blocks < BLOCKS_AFTER ? b->blocks : BLOCKS_AFTER;
+    chapoly_poly1305_x64(b->mac->h, b->mac->r, b->message, more, 1);
+    b->message += 16 * more, b->blocks -= more;
     finish(dst, src, x, state, 0);
 }
 

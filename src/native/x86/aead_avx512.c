@@ -22,7 +22,7 @@ chapoly_aead_part_fn chapoly_aead_part_avx512;
 /* As in chacha20_avx512.c. */
 #ifndef __clang__
 #pragma GCC optimize("O3", "no-schedule-insns", "no-schedule-insns2", "no-tree-vectorize", "no-tree-coalesce-vars", \
-                     "no-tree-pre", "no-gcse")
+                     "no-tree-pre", "no-gcse", "no-split-loops", "no-unswitch-loops")
 #endif
 
 #include "poly1305_avx512.h"
@@ -57,7 +57,6 @@ INLINE void init_mac(chapoly_poly1305 *mac, const uint32_t words[16], const uint
     mac->r[0] = key[0] & UINT64_C(0x0ffffffc0fffffff);
     mac->r[1] = key[1] & UINT64_C(0x0ffffffc0ffffffc);
     mac->s[0] = key[2], mac->s[1] = key[3];
-    mac->buffered = 0;
 }
 
 /* What chapoly_aead_absorb does, without a call, which would clear the registers of vectors. */
@@ -120,15 +119,12 @@ INLINE void first_pass(authenticator *a, uint8_t *dst, const uint8_t *src, size_
         absorb(&a->mac, associated_data, associated_len);
     spread(r, a->mac.r);
 #pragma GCC unroll 1
-    for (int i = 0, have = 1; i < later; i++) {
-        double_round_rows(&x, groups);
+    for (int i = 0, have = 1; i < later || i < steps; i++) {
+        if (groups > 2 || i < later)
+            double_round_rows(&x, groups);
         if (i < steps)
             raise_further(a, r, &have, i);
     }
-    if (groups < 3)
-#pragma GCC unroll 1
-        for (int i = later, have = 4; i < steps; i++)
-            raise_further(a, r, &have, i);
     if (steps >= 3)
         store_powers(&a->of_R, r);
     finish_rows(dst, src, len, &x, state, state[12] + 1, groups);
@@ -144,7 +140,6 @@ INLINE void first_pass(authenticator *a, uint8_t *dst, const uint8_t *src, size_
 FIRST_PASS(1)
 FIRST_PASS(2)
 FIRST_PASS(4)
-FIRST_PASS(6)
 
 /* The same for no data at all. */
 NOINLINE void no_data(authenticator *a, const uint32_t state[16], const uint8_t *associated_data, size_t associated_len)
@@ -162,7 +157,7 @@ NOINLINE void no_data(authenticator *a, const uint32_t state[16], const uint8_t 
         absorb(&a->mac, associated_data, associated_len);
 }
 
-/* The first part of a long message, more than MAX_GROUPS groups. */
+/* The first part of a long message, of more than half a pass. */
 NOINLINE void first_pass_wide(authenticator *a, uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16])
 {
     vector x[16], y[16];
@@ -213,8 +208,8 @@ INLINE void load_last_group(__m512i m[3], const uint8_t *data, size_t size, unsi
     const uint64_t limb[3] = {associated_len & MASK44, (associated_len >> 44 | len << 20) & MASK44, len >> 24};
     const __mmask8 there = _mm512_cmpge_epu64_mask(_mm512_load_si512(block_of), set1(missing));
 
-    split(m, _mm512_maskz_loadu_epi8(bits_below(size), data),
-          _mm512_maskz_loadu_epi8(size > 64 ? bits_below(size - 64) : 0, data + 64));
+    split_group(m, _mm512_maskz_loadu_epi8(bits_below(size), data),
+                _mm512_maskz_loadu_epi8(size > 64 ? bits_below(size - 64) : 0, data + 64));
     if (missing > 0)
         move_blocks(m, missing);
     for (int n = 0; n < 3; n++)
@@ -308,7 +303,8 @@ TARGET void chapoly_aead_avx512(const chapoly_kernel *kernel, uint8_t tag[16], u
     const size_t blocks = (len + 15) / 16 + 1;
     authenticator a;
 
-    if (len > MAX_GROUPS * QUAD) {
+    a.mac.buffered = 0;
+    if (len > 4 * QUAD) {
         long_message(kernel, &a, tag, dst, src, len, associated_data, associated_len, state, decrypting);
         chapoly_wipe(&a, sizeof a);
         return;
@@ -320,10 +316,8 @@ TARGET void chapoly_aead_avx512(const chapoly_kernel *kernel, uint8_t tag[16], u
         first_pass1(&a, dst, src, len, state, associated_data, associated_len, steps);
     else if (len <= 2 * QUAD)
         first_pass2(&a, dst, src, len, state, associated_data, associated_len, steps);
-    else if (len <= 4 * QUAD)
-        first_pass4(&a, dst, src, len, state, associated_data, associated_len, steps);
     else
-        first_pass6(&a, dst, src, len, state, associated_data, associated_len, steps);
+        first_pass4(&a, dst, src, len, state, associated_data, associated_len, steps);
     if (associated_len > SHORT)
         chapoly_aead_absorb(kernel, &a.mac, associated_data, associated_len);
     if (steps == 0)

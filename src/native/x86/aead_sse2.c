@@ -1,9 +1,9 @@
 /*
  * The AEAD (RFC 8439 2.8) for every x86-64.
  *
- * ChaCha20 needs the vector units and Poly1305 the integer units, so both are done at once, as on AVX2: blocks of the MAC
- * follow each double round of four blocks of the cipher, over ciphertext that the pass before has made (or, decrypting,
- * used). The CPU takes them out of their order.
+ * ChaCha20 needs the vector units and Poly1305 the integer units, so both are done at once, as on AVX2: blocks of the
+ * MAC follow each double round of four blocks of the cipher, over ciphertext that the pass before has made (or,
+ * decrypting, used). The CPU takes them out of their order.
  */
 #include "../kernel.h"
 

@@ -8,8 +8,9 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "lanes_avx512.h"
+
 chapoly_chacha_xor_fn chapoly_chacha_xor_avx512, chapoly_chacha_xor_portable;
-chapoly_chacha_pass_fn chapoly_chacha_pass_avx512;
 chapoly_chacha_lanes_fn chapoly_chacha_lanes_avx512;
 
 /*
@@ -33,12 +34,7 @@ TARGET void chapoly_chacha_xor_avx512(uint8_t *dst, const uint8_t *src, size_t l
         xor_any(dst, src, len, state, rounds);
 }
 
-TARGET size_t chapoly_chacha_pass_avx512(uint8_t *keystream, const uint32_t state[16], size_t blocks)
-{
-    return pass_any(keystream, state, blocks);
-}
-
-/* ---- A block of its own state in each element. ---- */
+/* ---- A block of its own nonce, and perhaps key, in each element. ---- */
 
 /* Element l of w[i] becomes element i of w[l]. */
 INLINE void transpose(vector w[16])
@@ -58,51 +54,153 @@ INLINE void transpose(vector w[16])
         w[i] = whole[i];
 }
 
-/* SLICE states; where there are fewer, the last again. */
-INLINE void gather_states(vector x[16], const uint32_t *const states[], const uint32_t counters[], size_t count)
-{
-    uint32_t counter[SLICE];
+/* The four words at row(l) in element l: word i in w[i]. */
+#define GATHER_WORDS(w, row)                                                                                         \
+    do {                                                                                                             \
+        vector fours[4]; /* fours[j]: those of the elements j, j + 4, j + 8 and j + 12 */                             \
+        _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++)                                                         \
+        {                                                                                                           \
+            fours[j] = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)row(j)));                                \
+            fours[j] = _mm512_mask_broadcast_i32x4(fours[j], 0x00f0, _mm_loadu_si128((const void *)row(j + 4)));      \
+            fours[j] = _mm512_mask_broadcast_i32x4(fours[j], 0x0f00, _mm_loadu_si128((const void *)row(j + 8)));      \
+            fours[j] = _mm512_mask_broadcast_i32x4(fours[j], 0xf000, _mm_loadu_si128((const void *)row(j + 12)));     \
+        }                                                                                                           \
+        transpose_rows(w, fours);                                                                                    \
+    } while (0)
 
-#pragma GCC unroll 16
-    for (size_t l = 0; l < SLICE; l++) {
-        counter[l] = counters[l < count ? l : count - 1];
-        x[l] = _mm512_loadu_si512(states[l < count ? l : count - 1]);
-    }
-    transpose(x);
-    x[12] = _mm512_loadu_si512(counter);
+INLINE void transpose_rows(vector w[4], const vector fours[4])
+{
+    const vector lo = _mm512_unpacklo_epi32(fours[0], fours[1]), hi = _mm512_unpackhi_epi32(fours[0], fours[1]);
+    const vector lo2 = _mm512_unpacklo_epi32(fours[2], fours[3]), hi2 = _mm512_unpackhi_epi32(fours[2], fours[3]);
+
+    w[0] = _mm512_unpacklo_epi64(lo, lo2);
+    w[1] = _mm512_unpackhi_epi64(lo, lo2);
+    w[2] = _mm512_unpacklo_epi64(hi, hi2);
+    w[3] = _mm512_unpackhi_epi64(hi, hi2);
 }
 
-/* The feed-forward, and the blocks one after the other. */
-INLINE void scatter_blocks(uint8_t *keystream, vector x[16], const vector start[16])
+/* Word i of a state with this key, the same in all elements. */
+INLINE vector broadcast_constant(const uint8_t key[32], int i)
+{
+    static const uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
+    uint32_t word = constants[i % 4];
+
+    if (i >= 4)
+        memcpy(&word, key + 4 * (i - 4), sizeof word);
+    return broadcast_word(word);
+}
+
+/* The states of SLICE lanes from lane `first` on, and what of them the feed-forward will need. */
+INLINE void gather_states(vector x[16], vector start[16], const chapoly_lanes *lanes, const chapoly_streams *streams,
+                          size_t first, const bool one_key)
+{
+#define NONCE(l) streams->nonces[lanes->message[first + (size_t)(l)]]
+#define KEY(l) streams->keys[lanes->message[first + (size_t)(l)]]
+#define SECOND_HALF(l) (KEY(l) + 16)
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        x[i] = broadcast_constant(streams->keys[0], i);
+    GATHER_WORDS(x + 12, NONCE);
+    x[12] = _mm512_load_si512(lanes->counter + first);
+    if (one_key) { /* last: before the nonces, gcc 12 would spill vectors in the loop of rounds */
+#pragma GCC unroll 8
+        for (int i = 4; i < 12; i++)
+            x[i] = broadcast_constant(streams->keys[0], i);
+    } else {
+        GATHER_WORDS(x + 4, KEY);
+        GATHER_WORDS(x + 8, SECOND_HALF);
+    }
+#pragma GCC unroll 16
+    for (int i = one_key ? 12 : 4; i < 16; i++)
+        start[i] = x[i];
+}
+
+/* The words below `words` with the feed-forward. */
+INLINE void feed_forward(vector x[16], const vector start[16], const chapoly_streams *streams, int words,
+                         const bool one_key)
 {
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; i++)
-        x[i] = add(x[i], start[i]);
+    for (int i = 0; i < words; i++)
+        x[i] = add(x[i], i < (one_key ? 12 : 4) ? broadcast_constant(streams->keys[0], i) : start[i]);
+}
+
+/* The blocks of SLICE lanes from lane `first` on. */
+INLINE void scatter_blocks(vector x[16], const vector start[16], const chapoly_lanes *lanes,
+                           const chapoly_streams *streams, size_t first, const bool one_key)
+{
+    feed_forward(x, start, streams, 16, one_key);
     transpose(x);
 #pragma GCC unroll 16
-    for (int l = 0; l < SLICE; l++)
-        _mm512_storeu_si512(keystream + l * BLOCK, x[l]);
+    for (size_t l = 0; l < SLICE; l++) {
+        const struct chapoly_stream *const to = &streams->streams[lanes->message[first + l]];
+        const size_t at = lanes->at[first + l], left = to->len - at;
+        const vector_mask mask = left < BLOCK ? ((vector_mask)1 << left) - 1 : ~(vector_mask)0;
+        _mm512_mask_storeu_epi8(to->dst + at, mask, exclusive_or(_mm512_maskz_loadu_epi8(mask, to->src + at), x[l]));
+    }
+}
+
+INLINE void take_lanes(const chapoly_lanes *lanes, const chapoly_streams *streams, uint32_t (*one_time_keys)[16],
+                       const bool one_key)
+{
+    vector x[16], y[16], start[2][16];
+
+    gather_states(x, start[0], lanes, streams, 0, one_key);
+    gather_states(y, start[1], lanes, streams, SLICE, one_key);
+    for (int i = 0; i < 20; i += 2) {
+        four_quarter_rounds(x, y, 0);
+        four_quarter_rounds(x, y, 1);
+    }
+    if (one_time_keys == NULL) {
+        scatter_blocks(x, start[0], lanes, streams, 0, one_key);
+    } else {
+        feed_forward(x, start[0], streams, 8, one_key);
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++)
+            _mm512_storeu_si512(one_time_keys[i], x[i]);
+    }
+    __asm__("" ::: "memory"); /* what is done to y begins when x is done, and its registers are free */
+    scatter_blocks(y, start[1], lanes, streams, SLICE, one_key);
+    if (!one_key)
+        chapoly_wipe(start, sizeof start);
+}
+
+NOINLINE void take_lanes_of_one_key(const chapoly_lanes *lanes, const chapoly_streams *streams,
+                                    uint32_t (*one_time_keys)[16])
+{
+    take_lanes(lanes, streams, one_time_keys, true);
+}
+
+NOINLINE void take_lanes_of_many_keys(const chapoly_lanes *lanes, const chapoly_streams *streams,
+                                      uint32_t (*one_time_keys)[16])
+{
+    take_lanes(lanes, streams, one_time_keys, false);
+}
+
+TARGET void chapoly_lanes_avx512(const chapoly_lanes *lanes, const chapoly_streams *streams,
+                                 uint32_t (*one_time_keys)[16])
+{
+    (streams->one_key ? take_lanes_of_one_key : take_lanes_of_many_keys)(lanes, streams, one_time_keys);
 }
 
 TARGET void chapoly_chacha_lanes_avx512(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],
                                         size_t count)
 {
-    const bool both = count > SLICE; /* else the second group repeats the first, in time that would be idle */
-    vector x[16], y[16], start[2][16];
+    static const uint8_t zeros[BLOCK];
+    const uint8_t *keys[WIDE];
+    uint32_t nonces[WIDE][4];
+    struct chapoly_stream streams[WIDE];
+    chapoly_lanes lanes;
 
-    gather_states(x, states, counters, both ? SLICE : count);
-    memcpy(start[0], x, sizeof start[0]);
-    gather_states(y, states + (both ? SLICE : 0), counters + (both ? SLICE : 0), both ? count - SLICE : count);
-    memcpy(start[1], y, sizeof start[1]);
-    for (int i = 0; i < 20; i += 2) {
-        four_quarter_rounds(x, y, 0);
-        four_quarter_rounds(x, y, 1);
+    for (size_t l = 0; l < WIDE; l++) { /* where there are fewer, the last again */
+        const uint32_t *const state = states[l < count ? l : count - 1];
+        keys[l] = (const uint8_t *)(state + 4);
+        memcpy(nonces[l], state + 12, sizeof nonces[l]);
+        streams[l] = (struct chapoly_stream){zeros, keystream + BLOCK * l, BLOCK};
+        lanes.counter[l] = counters[l < count ? l : count - 1];
+        lanes.at[l] = 0;
+        lanes.message[l] = (uint8_t)l;
     }
-    scatter_blocks(keystream, x, start[0]);
-    __asm__("" ::: "memory"); /* what is done to y begins when x is done, and its registers are free */
-    if (both)
-        scatter_blocks(keystream + SLICE * BLOCK, y, start[1]);
-    chapoly_wipe(start, sizeof start);
+    take_lanes_of_many_keys(&lanes, &(chapoly_streams){keys, (const uint32_t(*)[4])nonces, streams, false}, NULL);
 }
 
 #endif

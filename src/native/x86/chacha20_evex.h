@@ -46,8 +46,8 @@ INLINE vector slice_counters(uint32_t counter)
 }
 
 /*
- * The last row of the state, with counter + j in lane j. Word by word, as it was stored a moment ago: one load would wait
- * until all of these stores have reached the cache.
+ * The last row of the state, with counter + j in lane j. Word by word, as it was stored a moment ago: one load would
+ * wait until all of these stores have reached the cache.
  */
 INLINE vector counter_row(const uint32_t state[16], uint32_t counter)
 {
@@ -93,7 +93,7 @@ INLINE void xor_blocks(uint8_t *dst, const uint8_t *src, size_t len, size_t stri
 
 /* ---- WIDE blocks, word-sliced, as two groups. ---- */
 
-/* Four quarter rounds (RFC 8439 2.1) side by side, on words a + i, b + (i + s) mod 4 and so on: s = 0 columns, 1 diagonals. */
+/* Four quarter rounds (RFC 8439 2.1) side by side, on words i, 4 + (i + s) mod 4 and so on; s = 1: diagonals. */
 INLINE void four_quarter_rounds(vector x[16], vector y[16], const int s)
 {
 #define FOUR(operation)                                                                                              \

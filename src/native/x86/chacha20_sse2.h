@@ -49,7 +49,7 @@ INLINE void start(four_blocks *x, const uint32_t state[16], uint32_t skip)
         x->word[i] = i == 12 ? four_counters(state, skip) : _mm_set1_epi32((int)state[i]);
 }
 
-/* Four quarter rounds (RFC 8439 2.1) side by side, on words i, 4 + (i + s) mod 4 and so on: s = 0 columns, 1 diagonals. */
+/* Four quarter rounds (RFC 8439 2.1) side by side, on words i, 4 + (i + s) mod 4 and so on; s = 1: diagonals. */
 INLINE void four_quarter_rounds(__m128i x[16], const int s)
 {
 #define EACH(body)                                                                                                   \

@@ -12,15 +12,10 @@
 #ifndef CHAPOLY_POLY1305_AVX512_H
 #define CHAPOLY_POLY1305_AVX512_H
 
-#define IFMA __attribute__((target("avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi2")))
-#define MAC_INLINE static inline __attribute__((always_inline)) IFMA
+#include "poly1305_ifma.h"
 
-enum {
-    MAC_LANES = 8,
-    STEPS = 8, /* groups per carry, and so the number of powers of R; raise() makes as many as there are lanes */
-};
-#define MASK44 ((UINT64_C(1) << 44) - 1)
-#define MASK42 ((UINT64_C(1) << 42) - 1)
+/* Groups per carry, and so the number of powers of R; raise() makes as many as there are lanes. */
+enum { STEPS = 8 };
 
 /* Where load_group puts each block: lane i holds block block_of[i] of the group. */
 static const uint64_t block_of[MAC_LANES] __attribute__((aligned(64))) = {0, 4, 1, 5, 2, 6, 3, 7};
@@ -30,111 +25,14 @@ static const uint64_t lane_of[MAC_LANES] __attribute__((aligned(64))) = {0, 2, 4
 
 static const uint64_t mac_lane_numbers[MAC_LANES] __attribute__((aligned(64))) = {0, 1, 2, 3, 4, 5, 6, 7};
 
-MAC_INLINE __m512i set1(uint64_t word)
-{
-    return _mm512_set1_epi64((long long)word);
-}
-
-/* Sums of lower and upper halves of products, for each column; in two sets, so that no chain of additions is too long. */
-typedef struct {
-    __m512i lo[2][3], hi[2][3];
-} sums;
-
-/* The factors of a multiplication: limbs 0, 1, 2, and 20 times limbs 1 and 2, in each lane. */
-typedef struct {
-    __m512i f[5];
-} factors;
-
-/* The same of R, R^2, ..., R^STEPS in memory, f[i][k] of R^(k+1). */
+/* The factors of R, R^2, ..., R^STEPS in memory, f[i][k] of R^(k+1). */
 typedef struct {
     uint64_t f[5][STEPS] __attribute__((aligned(64)));
 } powers;
 
-/* requires  x[i] < 2^47 */
-MAC_INLINE factors make_factors(const __m512i x[3])
-{
-    const __m512i s1 = _mm512_add_epi64(_mm512_slli_epi64(x[1], 4), _mm512_slli_epi64(x[1], 2));
-    const __m512i s2 = _mm512_add_epi64(_mm512_slli_epi64(x[2], 4), _mm512_slli_epi64(x[2], 2));
-
-    return (factors){{x[0], x[1], x[2], s1, s2}};
-}
-
 MAC_INLINE factors load_factors(const powers *p, size_t k)
 {
     return (factors){{set1(p->f[0][k]), set1(p->f[1][k]), set1(p->f[2][k]), set1(p->f[3][k]), set1(p->f[4][k])}};
-}
-
-MAC_INLINE sums no_sums(void)
-{
-    const __m512i zero = _mm512_setzero_si512();
-
-    return (sums){{{zero, zero, zero}, {zero, zero, zero}}, {{zero, zero, zero}, {zero, zero, zero}}};
-}
-
-/*
- * d += x * y: column n, of weight 2^(44 n), grows by the sum of x_i y_j over i + j = n, and of x_i 20 y_j over
- * i + j = n + 3, since 2^132 = 4 * 2^130 = 20 (mod p). Both sets together hold the column.
- *
- * requires  x[0], x[1] < 2^45, x[2] < 2^43.5; y[0] < 2^44 + 2^18, y[1] < 2^44 + 2^13, y[2] < 2^42 + 2^13,
- *           so the others < 2^48.4, 2^46.4
- * ensures   each column's lo grows by less than 3 * 2^52; hi[0] by less than 2^41, hi[1] by less than 2^39,
- *           hi[2] by less than 2^38
- */
-MAC_INLINE void multiply_add(sums *d, const __m512i x[3], const factors *y)
-{
-#pragma GCC unroll 3
-    for (int i = 0; i < 3; i++) {
-#pragma GCC unroll 3
-        for (int n = 0; n < 3; n++) {
-            const __m512i factor = y->f[n >= i ? n - i : 5 + n - i];
-            d->lo[i & 1][n] = _mm512_madd52lo_epu64(d->lo[i & 1][n], x[i], factor);
-            d->hi[i & 1][n] = _mm512_madd52hi_epu64(d->hi[i & 1][n], x[i], factor);
-        }
-    }
-}
-
-/*
- * Columns of 64 bits: what weighs 2^52 in one weighs 2^8 in the next, and in the last 2^10 * 2^130, or 5 * 2^10 in the
- * first.
- * requires  lo of each column < 25 * 2^52, hi[0] < 2^44, hi[1] < 2^42, hi[2] < 2^41
- * ensures   x[0], x[1], x[2] < 2^57
- */
-MAC_INLINE void columns(__m512i x[3], const sums *d)
-{
-    const __m512i hi0 = _mm512_add_epi64(d->hi[0][0], d->hi[1][0]), hi1 = _mm512_add_epi64(d->hi[0][1], d->hi[1][1]);
-    const __m512i hi2 = _mm512_slli_epi64(_mm512_add_epi64(d->hi[0][2], d->hi[1][2]), 10);
-
-    x[0] = _mm512_add_epi64(_mm512_add_epi64(d->lo[0][0], d->lo[1][0]), _mm512_add_epi64(hi2, _mm512_slli_epi64(hi2, 2)));
-    x[1] = _mm512_add_epi64(_mm512_add_epi64(d->lo[0][1], d->lo[1][1]), _mm512_slli_epi64(hi0, 8));
-    x[2] = _mm512_add_epi64(_mm512_add_epi64(d->lo[0][2], d->lo[1][2]), _mm512_slli_epi64(hi1, 8));
-}
-
-/*
- * All three carries at once, each into the next limb only: shorter than one after the other, and what then is left over
- * 44 or 42 bits does no harm.
- * requires  x[0], x[1], x[2] < 2^57
- * ensures   x[0] < 2^44 + 2^18, x[1] < 2^44 + 2^13, x[2] < 2^42 + 2^13; same value mod p
- */
-MAC_INLINE void carry(__m512i x[3])
-{
-    const __m512i over0 = _mm512_srli_epi64(x[0], 44), over1 = _mm512_srli_epi64(x[1], 44); /* < 2^13 */
-    const __m512i over2 = _mm512_srli_epi64(x[2], 42); /* < 2^15, and weighs 2^130 = 5 */
-    const __m512i fold = _mm512_add_epi64(over2, _mm512_slli_epi64(over2, 2)); /* < 5 * 2^15 */
-
-    x[0] = _mm512_add_epi64(_mm512_and_si512(x[0], set1(MASK44)), fold);
-    x[1] = _mm512_add_epi64(_mm512_and_si512(x[1], set1(MASK44)), over0);
-    x[2] = _mm512_add_epi64(_mm512_and_si512(x[2], set1(MASK42)), over1);
-}
-
-/* x *= y. requires, ensures: the limbs of x as those of y in multiply_add */
-MAC_INLINE void multiply(__m512i x[3], const __m512i y[3])
-{
-    const factors f = make_factors(y);
-    sums d = no_sums();
-
-    multiply_add(&d, x, &f);
-    columns(x, &d);
-    carry(x);
 }
 
 /*
@@ -195,16 +93,12 @@ MAC_INLINE void store_powers(powers *p, const __m512i x[3])
 /* ---- In and out. ---- */
 
 /*
- * Two vectors of four blocks as limbs, without 2^128; lane i is block block_of[i] of the eight.
- * ensures   m[0], m[1] < 2^44, m[2] < 2^40
+ * Eight blocks, the lower and the upper four of which a vector holds; lane i becomes block block_of[i].
+ * ensures   as split
  */
-MAC_INLINE void split(__m512i m[3], __m512i first, __m512i second)
+MAC_INLINE void split_group(__m512i m[3], __m512i first, __m512i second)
 {
-    const __m512i lo = _mm512_unpacklo_epi64(first, second), hi = _mm512_unpackhi_epi64(first, second);
-
-    m[0] = _mm512_and_si512(lo, set1(MASK44));
-    m[1] = _mm512_and_si512(_mm512_shrdi_epi64(lo, hi, 44), set1(MASK44));
-    m[2] = _mm512_srli_epi64(hi, 24);
+    split(m, _mm512_unpacklo_epi64(first, second), _mm512_unpackhi_epi64(first, second));
 }
 
 /*
@@ -213,7 +107,7 @@ MAC_INLINE void split(__m512i m[3], __m512i first, __m512i second)
  */
 MAC_INLINE void load_group(__m512i m[3], const uint8_t *message)
 {
-    split(m, _mm512_loadu_si512(message), _mm512_loadu_si512(message + 64));
+    split_group(m, _mm512_loadu_si512(message), _mm512_loadu_si512(message + 64));
     m[2] = _mm512_or_si512(m[2], set1(UINT64_C(1) << 40));
 }
 
@@ -275,7 +169,7 @@ MAC_INLINE void join(uint64_t h[3], const __m512i x[3])
 /*
  * x R^groups + ..., the groups from `message` on, the last of which is `last` instead if that is not NULL; with a carry
  * for every `steps` groups, which is how many powers of R there are.
- * requires, ensures: x[0], x[1] < 2^45, x[2] < 2^43.5
+ * requires, ensures: x[0], x[1] < 2^45 + 2^18, x[2] < 2^42.9
  */
 MAC_INLINE void add_groups(__m512i x[3], const powers *of_R, size_t most, const uint8_t *message, size_t groups,
                            const __m512i *last)

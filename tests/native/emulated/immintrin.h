@@ -144,6 +144,13 @@ FUNCTION void _mm512_store_si512(void *to, __m512i x)
     memcpy(to, &x, sizeof x);
 }
 
+FUNCTION __m512i _mm512_mask_broadcast_i32x4(__m512i otherwise, __mmask16 mask, __m128i x)
+{
+    for (unsigned i = 0; i < 16; i++)
+        otherwise.d[i] = mask >> i & 1 ? x.d[i % 4] : otherwise.d[i];
+    return otherwise;
+}
+
 FUNCTION __m512i _mm512_set1_epi64(long long value)
 {
     __m512i out;
