@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Instructions and simulated cycles of the AArch64 kernels: bench/neon_counts.py [--check | --write | --peers].
+"""Instructions and simulated cycles of the AArch64 kernels: neon_counts.py [--check | --write | --peers].
 
 Counts are exact: a qemu plugin writes which instructions a call executes. The same instructions in the same
 order go through llvm-mca's models of three cores, which know no caches, no branch prediction, no store
-forwarding (a load does not even wait for the store before it, so what passes through memory is taken for known)
-and one scheduling window for all; the one called apple-m1 is that of an older core, with a slow rotate. Neither
+forwarding (a load does not even wait for the store before it: what passes through memory counts as known) and
+one scheduling window for all; the one called apple-m1 is that of an older core, with a slow rotate. Neither
 count nor model ranks different codes; they show what a change to one kernel does.
 
-Figures that differ from those in neon_counts.json are marked; --write records new ones there. --check counts a
-few sizes on the NEON kernels without the models, and fails if a count has grown by more than 5 % against the
-record of the same compiler, or if there is none. --peers counts what Debian's OpenSSL and libsodium for arm64
-execute, which it downloads to build/neon-peers, and prints it beside what is recorded of chapoly; with --write
-it records that too. Needs the Debian packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user clang-19,
-and llvm-19 for the models.
+Figures that differ from those in neon_counts.json are marked; --write records new ones there. --check counts
+a few sizes on the NEON kernels without the models, and fails if a count has grown by more than 5 % against
+the record of the same compiler, or if there is none. --peers counts what Debian's OpenSSL and libsodium for
+arm64 execute, which it downloads to build/neon-peers, and prints it beside what is recorded of chapoly; with
+--write it records that too.
+
+Needs the Debian packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user clang-19, and llvm-19 for the
+models.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +136,7 @@ def cycles(call: list[tuple[int, int]], code: dict[int, str], core: str) -> int:
 # ---- The tables. ----
 
 
-def print_row(title: object, values: tuple[object, ...] | list[int], note: str = "") -> None:
+def print_row(title: object, values: Sequence[object], note: str = "") -> None:
     """One line of the table."""
     print(f"{title!s:>24}" + "".join(f"{value!s:>14}" for value in values) + note, flush=True)
 

@@ -42,7 +42,7 @@ _MAC = (16, 20, 39, 87)
 
 # Bytes of data, of associated data before it, and the tag. Kernels may encrypt short data in one pass with
 # the one-time key, of one width or another, one block or two in another way than more, or none if there is no
-# data; and long data by strips: of 8 KiB or a little more, after at most 32 blocks that the first pass left over.
+# data; and long data by strips of 8 KiB or a little more, after at most 32 blocks that the first pass had.
 _AEAD = [
     (0, 40, "ff8c84ac6ca7f38448b37715e22c672e"),
     (45, 19, "5ce1b50816d6a46ac0bd4c1ca5e4b802"),

@@ -723,7 +723,7 @@ static void test_poly1305_ranges(void)
     chapoly_poly1305 mac, ranges[MOST];
 
     for (int round = 0; round < 2000; round++) {
-        const size_t len = random64() % 10000, count = 1 + random64() % MOST;
+        const size_t len = (size_t)random64() % 10000, count = 1 + (size_t)random64() % MOST;
         size_t at[MOST + 1] = {0}; /* range i is from at[i] on, and may be empty; before at[0] is the message itself */
 
         random_bytes(key, sizeof key);
@@ -736,7 +736,7 @@ static void test_poly1305_ranges(void)
         chapoly_poly1305_init(&mac, key);
         chapoly_poly1305_update(kernel, &mac, source, at[0]);
         for (size_t i = count; i-- > 0;) {
-            const size_t size = at[i + 1] - at[i], split = random64() % (size + 1);
+            const size_t size = at[i + 1] - at[i], split = (size_t)random64() % (size + 1);
             chapoly_poly1305_partial(&ranges[i], &mac);
             chapoly_poly1305_update(kernel, &ranges[i], source + at[i], split);
             chapoly_poly1305_update(kernel, &ranges[i], source + at[i] + split, size - split);
