@@ -132,6 +132,18 @@ static void discard_results(batch *b)
         }
 }
 
+/* Interned: CPython keeps the names that a type was asked for, and a new string each time would fill its cache. */
+static bool has_getitem(PyObject *type)
+{
+    PyObject *const name = PyUnicode_InternFromString("__getitem__");
+    const bool has = name != NULL && PyObject_HasAttr(type, name);
+
+    if (name == NULL)
+        PyErr_Clear(); /* as PyObject_HasAttr does */
+    Py_XDECREF(name);
+    return has;
+}
+
 /* A list or a tuple with the items of a sequence; a string or a dict is none. */
 static inline PyObject *sequence_of(PyObject *object, const char *name, const char *kind)
 {
@@ -139,8 +151,7 @@ static inline PyObject *sequence_of(PyObject *object, const char *name, const ch
 
     if (PyList_CheckExact(object) || PyTuple_CheckExact(object))
         return Py_NewRef(object);
-    if (!PyUnicode_Check(object) && !PyDict_Check(object) &&
-        PyObject_HasAttrString((PyObject *)Py_TYPE(object), "__getitem__"))
+    if (!PyUnicode_Check(object) && !PyDict_Check(object) && has_getitem((PyObject *)Py_TYPE(object)))
         return PySequence_List(object);
     type = PyType_GetName(Py_TYPE(object));
     if (type != NULL)
