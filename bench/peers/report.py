@@ -24,7 +24,7 @@ PLOTTED = (
 HOW = f"""
 Called from Python, in one process, pinned to one core. In every round each library has a batch of calls, of
 up to a thousand; every call takes the next of 256 nonces (XChaCha's differ in all 24 bytes) or keys, and of
-several buffers. All answers are compared first. A cell has the processor time per call in the best batch;
+several buffers. All answers are compared first. A cell has the time per call in the best batch;
 its ratio to that of chapoly; and in parentheses the quartiles of the ratios within the rounds. Over 1:
 chapoly is faster. The loop itself is in all times, and nothing is subtracted. -: a call would take over
 {LONGEST} s.

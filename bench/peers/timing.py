@@ -1,9 +1,9 @@
 """The stopwatch: libraries in turn, batch by batch, in one process on one core.
 
 Whatever else the machine does only ever makes a batch slower, so the best batch of each counts; the spread is
-that of the ratios within the rounds, in each of which every library has a batch. What is counted is the
-processor time of the process and all its threads, which goes on while it is in the system, as for a page that
-is touched first, but not while others have the core.
+that of the ratios within the rounds, in each of which every library has a batch. The time is the wall's:
+on a guest whose host takes the core away now and then, the system may subtract more from processor time than
+was taken, and the best batch then is one that never was.
 """
 
 import time
@@ -88,8 +88,7 @@ class Contender:
     def __init__(self, library: str, way: Way, operation: Operation, names: Names, inputs: Inputs) -> None:
         self.library = library
         self.rows = inputs.rows(way.each or operation.each) * REPEATED
-        clock = time.process_time if operation.cores == 1 else time.perf_counter
-        self.run, self.answers = compiled(way, operation.each, names, clock)
+        self.run, self.answers = compiled(way, operation.each, names, time.perf_counter)
         self.batch, self.position, self.spent = 1, 0, 0.0
         self.seconds: list[float] = []
         self.ratios: list[float] = []

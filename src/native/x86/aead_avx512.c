@@ -265,6 +265,7 @@ NOINLINE void strips(const chapoly_kernel *kernel, authenticator *a, __m512i x[3
     for (at[12] = counter; len > 0; at[12] += WIDE) {
         const size_t strip = len < PASS ? len : PASS;
         const size_t groups = (size_t)((decrypting ? src : dst) - *next) / GROUP_SIZE;
+        prefetch(src, len);
         kernel->chacha_xor(dst, src, strip, at, 20);
         add_groups(x, &a->of_R, STEPS, *next, groups, NULL);
         *next += groups * GROUP_SIZE;

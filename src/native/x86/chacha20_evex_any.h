@@ -60,6 +60,7 @@ INLINE void xor_any(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t
 
     while (len > MAX_GROUPS * GROUP) {
         const size_t part = len < WIDE * BLOCK ? len : WIDE * BLOCK;
+        prefetch(src, len);
         blocks_wide(dst, src, part, state, counter, rounds);
         dst += part, src += part, len -= part, counter += WIDE;
     }
