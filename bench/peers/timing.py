@@ -1,9 +1,7 @@
 """The stopwatch: libraries in turn, batch by batch, in one process on one core.
 
 Whatever else the machine does only ever makes a batch slower, so the best batch of each counts; the spread is
-that of the ratios within the rounds, in each of which every library has a batch. The time is the wall's:
-on a guest whose host takes the core away now and then, the system may subtract more from processor time than
-was taken, and the best batch then is one that never was.
+that of the ratios within the rounds, in each of which every library has a batch. The time is the wall's.
 """
 
 import time
@@ -95,10 +93,11 @@ class Contender:
 
     def run_batch(self) -> float:
         """Seconds per call of the next calls."""
-        elapsed = self.run(self.rows[self.position : self.position + self.batch])
-        self.position = (self.position + self.batch) % len(self.rows)
+        rows = self.rows[self.position : self.position + self.batch]  # fewer at the end
+        elapsed = self.run(rows)
+        self.position = (self.position + len(rows)) % len(self.rows)
         self.spent += elapsed
-        return elapsed / self.batch
+        return elapsed / len(rows)
 
     def size_batch(self) -> None:
         """Makes batches as long as BATCH says, or as there are rows."""
