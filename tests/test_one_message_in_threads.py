@@ -170,7 +170,7 @@ def test_calls_leave_no_thread_and_no_memory_behind(native_api: ModuleType) -> N
     before = pages(), threads()
     for _ in range(50):
         use()
-    # 600 threads that were not joined would keep a stack each, of 8 MiB as a rule; qemu keeps 256 KiB of each.
+    # 600 threads that were not joined would keep a stack each, 8 MiB as a rule; qemu keeps 256 KiB of each.
     assert (pages() - before[0]) * os.sysconf("SC_PAGE_SIZE") < 600 * 2**20
     deadline = time.monotonic() + 60  # the system may need a moment to clear away what has been joined
     while threads() > before[1] and time.monotonic() < deadline:
