@@ -39,6 +39,7 @@ lint: .venv/installed
 	$(pip) install --group lint
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
+	! grep --recursive --line-number --include='*.[ch]' '.\{121\}' src tests/native bench
 	$(python) -m mypy
 	cd .venv && bin/python -m mypy.stubtest chapoly._native
 

@@ -9,15 +9,7 @@
 #include <string.h>
 
 #include "kernel.h"
-
-#define MARK(name)                                                                                           \
-    void name(void);                                                                                         \
-    __attribute__((noinline)) void name(void)                                                                \
-    {                                                                                                        \
-        __asm__ __volatile__("" : : : "memory");                                                             \
-    }
-MARK(mark_begin)
-MARK(mark_end)
+#include "marks.h"
 
 int main(int argc, char **argv)
 {

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "marks.h"
+
 /* OpenSSL 3. */
 typedef struct evp_cipher_ctx_st EVP_CIPHER_CTX;
 typedef struct evp_cipher_st EVP_CIPHER;
@@ -86,15 +88,6 @@ static int libsodium_poly1305(size_t size)
 {
     return crypto_onetimeauth_poly1305(tag, data, size, key) == 0;
 }
-
-#define MARK(name)                                                                                           \
-    void name(void);                                                                                         \
-    __attribute__((noinline)) void name(void)                                                                \
-    {                                                                                                        \
-        __asm__ __volatile__("" : : : "memory");                                                             \
-    }
-MARK(mark_begin)
-MARK(mark_end)
 
 int main(int argc, char **argv)
 {

@@ -60,6 +60,8 @@ class Extension:
         self.file = self.package / Path(_backend.native.__file__).name
         self.content = self.file.read_bytes()
         with self.file.open("rb") as stream:
+            # Elsewhere than on Linux, in a stripped build or on another processor there is nothing to patch.
+            # Where CI runs, all of it is there: a test that is skipped fails .ci/run.
             try:
                 elf = ELFFile(stream)
             except ELFError:
@@ -96,6 +98,7 @@ class Extension:
 
     def stretches(self, kernel: str) -> list[list[Code]]:
         """The kernel's computing instructions, in stretches that jumps and their targets bound."""
+        # .ci/run installs objdump, and looks at stretches without a sanitizer.
         objdump = shutil.which(self.machine.objdump) or shutil.which("objdump")
         if objdump is None:
             pytest.skip("objdump, which knows where instructions begin, is not installed")

@@ -268,6 +268,7 @@ def test_objects_outlive_their_kernel(api: ModuleType) -> None:
 # ---- Children and other interpreters. ----
 
 
+# Windows has none, and nothing that could take the place of this test.
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 @pytest.mark.parametrize("name", chapoly.kernels())
 def test_a_forked_child_goes_on(name: str) -> None:
@@ -344,6 +345,7 @@ except chapoly.InvalidKey:
 """
 
 
+# Other implementations, on which chapoly.pure may run, have none.
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="subinterpreters are CPython's")
 @pytest.mark.parametrize("name", chapoly.kernels())
 def test_two_subinterpreters_at_once(name: str) -> None:

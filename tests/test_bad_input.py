@@ -204,6 +204,7 @@ def test_numbers_of_threads(api: ModuleType, name: str) -> None:
 
 
 def claiming(n: int) -> memoryview:
+    # What does not fit in 32 bits no caller can pass there, and nothing is left to test.
     if n > sys.maxsize:
         pytest.skip(f"a buffer of {n} bytes cannot exist on a {sys.maxsize.bit_length() + 1}-bit machine")
     return memoryview((ctypes.c_ubyte * n).from_address(ctypes.addressof(ctypes.c_ubyte())))

@@ -436,6 +436,7 @@ def is_left(mark: bytes, size: int) -> bool:
 @pytest.mark.parametrize("count", [1, 2, 40])
 def test_plaintexts_that_cannot_be_returned_are_wiped(native_api: ModuleType, owner: str, count: int) -> None:
     testcapi = pytest.importorskip("_testcapi", reason="this CPython comes without its test modules")
+    # Only so with sanitizers, whose suite asks for malloc; every other suite in CI runs this test.
     if os.environ.get("PYTHONMALLOC"):
         pytest.skip("how CPython's own allocator leaves memory is known, and another is in use")
     size = 200

@@ -203,6 +203,7 @@ def test_what_is_refused_before_it_begins_closes_nothing(api: ModuleType) -> Non
         assert size_taken(api, name, thing, (FIRST,)) == FIRST
 
 
+# Windows has none; the tests above, which interrupt at every line, need no signal.
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this platform has no timers that send signals")
 @pytest.mark.parametrize("name", IN_PARTS)
 def test_a_signal(api: ModuleType, name: str) -> None:

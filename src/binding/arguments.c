@@ -303,9 +303,21 @@ bool integer_up_to(uint64_t *value, PyObject *object, const char *name, uint64_t
     return false;
 }
 
+/* ValueError: "MUST_BE, got NUMBER", which is taken over. */
+static bool refuse_number(const char *must_be, PyObject *number)
+{
+    PyObject *got = shown(number);
+
+    if (got != NULL)
+        PyErr_Format(PyExc_ValueError, "%s, got %U", must_be, got);
+    Py_XDECREF(got);
+    Py_DECREF(number);
+    return false;
+}
+
 bool rounds_from(unsigned *rounds, PyObject *object)
 {
-    PyObject *number, *got;
+    PyObject *number;
     int overflow;
     long value;
 
@@ -321,17 +333,12 @@ bool rounds_from(unsigned *rounds, PyObject *object)
         Py_DECREF(number);
         return true;
     }
-    got = shown(number);
-    if (got != NULL)
-        PyErr_Format(PyExc_ValueError, "rounds must be 8, 12 or 20, got %U", got);
-    Py_XDECREF(got);
-    Py_DECREF(number);
-    return false;
+    return refuse_number("rounds must be 8, 12 or 20", number);
 }
 
 bool threads_from(size_t *limit, PyObject *object)
 {
-    PyObject *number, *got;
+    PyObject *number;
     int overflow;
     long value;
 
@@ -347,12 +354,7 @@ bool threads_from(size_t *limit, PyObject *object)
         Py_DECREF(number);
         return true;
     }
-    got = shown(number);
-    if (got != NULL)
-        PyErr_Format(PyExc_ValueError, "threads must be 1 or more, got %U", got);
-    Py_XDECREF(got);
-    Py_DECREF(number);
-    return false;
+    return refuse_number("threads must be 1 or more", number);
 }
 
 void raise_too_long(const module_state *state, const char *name, uint64_t limit, size_t size)

@@ -598,7 +598,9 @@ FUNCTION(xchacha20poly1305, encrypt_many, CHAPOLY_XNONCE_SIZE, false)
 FUNCTION(xchacha20poly1305, decrypt_many, CHAPOLY_XNONCE_SIZE, true)
 
 #define PUBLIC(module_name, name)                                                                                    \
-    {#module_name "_" #name, "chapoly." #module_name, {#name, FASTCALL(module_name##_##name), DOC_##module_name##_##name}}
+    {#module_name "_" #name,                                                                                         \
+     "chapoly." #module_name,                                                                                        \
+     {#name, FASTCALL(module_name##_##name), DOC_##module_name##_##name}}
 
 public_function batch_functions[] = {
     PUBLIC(chacha20poly1305, encrypt_many),

@@ -16,38 +16,9 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "check.h"
 #include "kernel.h"
 #include "vectors.h"
-
-static const chapoly_kernel *kernel; /* under test */
-static unsigned long passed, failed;
-
-/* Counts a check; a failed one prints the line and what it was about (a printf format and its values). */
-#define CHECK(condition, ...) check(condition, __LINE__, __VA_ARGS__)
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
-#endif
-static void check(bool right, int line, const char *format, ...);
-
-#include <stdarg.h>
-
-static void check(bool right, int line, const char *format, ...)
-{
-    va_list values;
-
-    if (right) {
-        passed++;
-        return;
-    }
-    if (++failed <= 50) {
-        printf("FAILED line %d, kernel %s: ", line, kernel == NULL ? "-" : chapoly_kernel_name(kernel));
-        va_start(values, format);
-        vprintf(format, values);
-        va_end(values);
-        putchar('\n');
-    }
-}
 
 /* ---- Small helpers. ---- */
 
@@ -66,14 +37,6 @@ static void random_bytes(uint8_t *p, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         p[i] = (uint8_t)random64();
-}
-
-static bool all(const uint8_t *p, size_t len, uint8_t value)
-{
-    for (size_t i = 0; i < len; i++)
-        if (p[i] != value)
-            return false;
-    return true;
 }
 
 /* Whether p holds the bytes written in hex. */

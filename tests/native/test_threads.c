@@ -6,7 +6,6 @@
 #define _DARWIN_C_SOURCE
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,28 +20,7 @@ static int watched_join(pthread_t, void **);
 #undef pthread_create
 #undef pthread_join
 
-static const chapoly_kernel *kernel; /* under test */
-static unsigned long passed, failed;
-
-/* Counts a check; a failed one prints the line and what it was about (a printf format and its values). */
-#define CHECK(condition, ...) check(condition, __LINE__, __VA_ARGS__)
-
-static void check(bool right, int line, const char *format, ...)
-{
-    va_list values;
-
-    if (right) {
-        passed++;
-        return;
-    }
-    if (++failed <= 50) {
-        printf("FAILED line %d, kernel %s: ", line, kernel == NULL ? "-" : chapoly_kernel_name(kernel));
-        va_start(values, format);
-        vprintf(format, values);
-        va_end(values);
-        putchar('\n');
-    }
-}
+#include "check.h"
 
 /* ---- Threads, watched. ---- */
 
@@ -134,14 +112,6 @@ static uint8_t *guarded_area(void)
 }
 
 static uint8_t *source, *target, *expected;
-
-static bool all(const uint8_t *p, size_t len, uint8_t value)
-{
-    for (size_t i = 0; i < len; i++)
-        if (p[i] != value)
-            return false;
-    return true;
-}
 
 static const uint8_t key[32] = {1, 2, 3}, nonce[24] = {4, 5, 6}, aad[13] = {7, 8, 9};
 

@@ -258,9 +258,9 @@ void chapoly_chacha_xor_neon(uint8_t *dst, const uint8_t *src, size_t len, const
         blocks10(dst, src, at, rounds);
 
     /*
-     * One block goes without vectors. By the models of bench/neon_counts.json it takes 425 cycles on Neoverse N1 and 290
-     * on V2, in vectors 560 at least. Two blocks take 616 and 589 in vectors, one after the other without 788 and 521,
-     * and three times the instructions; three take 671 and 592, four 742 and 601.
+     * One block goes without vectors. By the models of bench/neon_counts.json it takes 425 cycles on Neoverse N1 and
+     * 290 on V2, in vectors 560 at least. Two blocks take 616 and 589 in vectors, one after the other without 788 and
+     * 521, and three times the instructions; three take 671 and 592, four 742 and 601.
      */
     if (len <= BLOCK) {
         chapoly_chacha_xor_portable(dst, src, len, at, rounds);

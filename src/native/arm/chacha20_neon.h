@@ -43,9 +43,9 @@ INLINE uint32x4_t rotate(uint32x4_t v, int step, uint8x16_t left8)
 }
 
 /*
- * One to three consecutive blocks; vector 4 b + r holds row r of block b. Their rounds cost as many instructions as those
- * of three out of four in a group, and no transposition; one by one they wait for themselves, but side by side they fill
- * the vector units of most cores.
+ * One to three consecutive blocks; vector 4 b + r holds row r of block b. Their rounds cost as many instructions as
+ * those of three out of four in a group, and no transposition; one by one they wait for themselves, but side by side
+ * they fill the vector units of most cores.
  */
 typedef struct {
     uint32x4_t row[12], start[4];

@@ -253,8 +253,8 @@ NOINLINE void finish_many(const chapoly_kernel *kernel, authenticator *a, uint8_
 /* ---- Whole messages. ---- */
 
 /*
- * The rest of a long message in strips of a pass each, and of the ciphertext before each strip the groups from *next on,
- * which then is further on.
+ * The rest of a long message in strips of a pass each, and of the ciphertext before each strip the groups from *next
+ * on, which then is further on.
  */
 NOINLINE void strips(const chapoly_kernel *kernel, authenticator *a, __m512i x[3], uint8_t *dst, const uint8_t *src,
                      size_t len, const uint32_t state[16], uint32_t counter, bool decrypting, const uint8_t **next)

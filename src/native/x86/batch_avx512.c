@@ -527,8 +527,8 @@ static void authenticate(batch *b, size_t first, size_t end, bool decrypting)
         IN_TURN
         for (size_t i = 0; i < count; i++)
             tags[i] = decrypting ? expected[i] : packets[i]->tag;
-        make_tags(b->groups, &b->one_time[first / MAC_LANES], (const chapoly_packet *const *)packets, tags, count, b->equal,
-                  decrypting);
+        make_tags(b->groups, &b->one_time[first / MAC_LANES], (const chapoly_packet *const *)packets, tags, count,
+                  b->equal, decrypting);
         for (size_t i = 0; decrypting && i < count; i++)
             packets[i]->failed = !chapoly_tag_equal(packets[i]->tag, expected[i]);
     }
@@ -625,10 +625,11 @@ MAC_INLINE void set_message(batch *b, size_t i, chapoly_packet *packet, const ui
 }
 
 IFMA void chapoly_aead_many_avx512(const chapoly_kernel *kernel, chapoly_packet packets[], size_t count,
-                                     size_t nonce_size, bool decrypting)
+                                   size_t nonce_size, bool decrypting)
 {
     const bool extended = nonce_size == CHAPOLY_XNONCE_SIZE;
     uint8_t order[CHAPOLY_MANY_MAX];
+    const size_t groups = (count + MAC_LANES - 1) / MAC_LANES;
     bool one_key = !extended, equal = true;
     batch b;
 
@@ -653,7 +654,7 @@ IFMA void chapoly_aead_many_avx512(const chapoly_kernel *kernel, chapoly_packet 
         encrypt(&b);
     chapoly_wipe(b.one_time, sizeof b.one_time[0] * 2 * ((count + BANK - 1) / BANK));
     chapoly_wipe(b.words, sizeof b.words);
-    chapoly_wipe(b.groups, sizeof b.groups[0] * (count < GROUPS * MAC_LANES ? (count + MAC_LANES - 1) / MAC_LANES : GROUPS));
+    chapoly_wipe(b.groups, sizeof b.groups[0] * (groups < GROUPS ? groups : GROUPS));
     if (extended)
         chapoly_wipe(b.subkeys, sizeof b.subkeys[0] * count);
 }

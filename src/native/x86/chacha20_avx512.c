@@ -14,8 +14,9 @@ chapoly_chacha_xor_fn chapoly_chacha_xor_avx512, chapoly_chacha_xor_portable;
 chapoly_chacha_lanes_fn chapoly_chacha_lanes_avx512;
 
 /*
- * What gcc would do before registers are allocated costs spills in the loop of rounds: scheduling, and merging variables
- * and computing things early across it (gcc 12: 51 accesses to spilled vectors per two rounds, with these options 3).
+ * What gcc would do before registers are allocated costs spills in the loop of rounds: scheduling, and merging
+ * variables and computing things early across it (gcc 12: 51 accesses to spilled vectors per two rounds, with these
+ * options 3).
  */
 #ifndef __clang__
 #pragma GCC optimize("O3", "no-schedule-insns", "no-schedule-insns2", "no-tree-vectorize", "no-tree-coalesce-vars", \

@@ -14,8 +14,12 @@ typedef __mmask64 vector_mask;
 #define V(operation) _mm512_##operation
 #define V_SI(operation) _mm512_##operation##_si512
 
-static const int32_t element_numbers[4 * LANES] __attribute__((aligned(64))) = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-static const int32_t lane_numbers[4 * LANES] __attribute__((aligned(64))) = {0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0};
+static const int32_t element_numbers[4 * LANES] __attribute__((aligned(64))) = {
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+};
+static const int32_t lane_numbers[4 * LANES] __attribute__((aligned(64))) = {
+    0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0,
+};
 
 /* The lanes as a matrix of words 0-3, 4-7, 8-11 and 12-15 by blocks, transposed: out[j] is block j. */
 INLINE void gather_blocks(vector out[4], vector a, vector b, vector c, vector d)

@@ -1,10 +1,10 @@
 /*
  * poly1305_avx512.h: Poly1305 (RFC 8439 2.5.1) with AVX-512 (F, BW, VL, IFMA, VBMI2).
  *
- * Eight accumulators in the eight 64-bit lanes of a vector, each of limbs of 44, 44 and 42 bits, for IFMA multiplies 52
- * by 52 bits and adds the lower or the upper 52 bits of the product. Each takes every eighth block, and is multiplied by
- * R = r^8 per block; at the end lane i, of the eight blocks that come last the i-th, is multiplied by r^(8 - i) and all
- * are added. Up to STEPS groups of eight blocks are taken with one carry for all of them:
+ * Eight accumulators in the eight 64-bit lanes of a vector, with the arithmetic of poly1305_ifma.h. Each takes every
+ * eighth block, and is multiplied by R = r^8 per block; at the end lane i, of the eight blocks that come last the i-th,
+ * is multiplied by r^(8 - i) and all are added. Up to STEPS groups of eight blocks are taken with one carry for all of
+ * them:
  *     h = h R^n + m0 R^(n - 1) + ... + m(n-2) R + m(n-1).
  * A message that does not fill its groups is taken as if blocks of value 0 stood before it, the accumulator being added
  * to the first block that is there.
@@ -55,7 +55,8 @@ MAC_INLINE void raise_once(__m512i x[3], size_t have)
 }
 
 /*
- * Lane i of x becomes x^(i+1) for i < count <= MAC_LANES, if all lanes are the same; the other lanes are some power too.
+ * Lane i of x becomes x^(i+1) for i < count <= MAC_LANES, if all lanes are the same; the other lanes are some power
+ * too.
  * requires, ensures: the limbs as those of y in multiply_add
  */
 MAC_INLINE void raise(__m512i x[3], size_t count)
@@ -120,7 +121,7 @@ MAC_INLINE void add_to_lane(__m512i x[3], const uint64_t h[3], __mmask8 lane)
         x[n] = _mm512_mask_add_epi64(x[n], lane, x[n], set1(limb[n]));
 }
 
-/* Where the lanes of load_group go when `missing` blocks are put before the first: lane i takes lane i of the result. */
+/* The blocks of a group as load_group puts them, `missing` places further on; zeros before them. */
 MAC_INLINE void move_blocks(__m512i m[3], unsigned missing)
 {
     const __m512i block = _mm512_load_si512(block_of), lane_of_block = _mm512_load_si512(lane_of);
