@@ -1,10 +1,12 @@
 """A message in parts is the message; what Encryptor, UnverifiedDecryptor and Poly1305 allow, and when."""
 
+import gc
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from entries import DATA, EMPTY, ENTRIES, KEYS, MADE, N12, K, computed, entry, make, refuses
@@ -346,10 +348,18 @@ def test_exit_takes_what_python_gives(api: ModuleType) -> None:
 # ---- Dropping a decryptor without a verification is a warning. ----
 
 
+@contextmanager
+def warnings_that(action: Literal["always", "error"]) -> Iterator[list[warnings.WarningMessage]]:
+    """Records warnings, or raises them; those of what other tests left in cycles came before."""
+    gc.collect()
+    with warnings.catch_warnings(record=action == "always") as caught:
+        warnings.simplefilter(action)
+        yield [] if caught is None else caught
+
+
 def dropping(make_and_drop: Callable[[], Any]) -> list[str]:
     """The warnings of a function, which come from this file."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_that("always") as caught:
         make_and_drop()
     assert {w.category for w in caught} <= {ResourceWarning}
     assert {w.filename for w in caught} <= {__file__}
@@ -410,8 +420,7 @@ def test_a_warning_that_is_an_error_reaches_the_hook(
     monkeypatch.setattr(
         sys, "unraisablehook", lambda args: seen.append((type(args.exc_value), str(args.exc_value)))
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings_that("error"):
         make(api, "UnverifiedDecryptor")
     assert seen == [(ResourceWarning, DROPPED)]
 
@@ -421,8 +430,7 @@ def test_who_keeps_a_dropped_object_has_a_closed_one(
 ) -> None:
     kept: list[Any] = []
     monkeypatch.setattr(warnings, "_showwarnmsg", lambda message: kept.append(message.source))
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
+    with warnings_that("always"):
         make(api, "UnverifiedDecryptor")
         (decryptor,) = kept
         assert type(decryptor) is api.UnverifiedDecryptor
