@@ -7,7 +7,7 @@ import pytest
 from entries import ENTRIES, KEYS, K, entry, having, make, refuses
 from forms import DECRYPT, DECRYPT_MANY, ENCRYPT, ENCRYPT_MANY
 
-SIZES = [0, 1, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1000, 2047, 2048, 5000, 70000]
+SIZES = [0, 1, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1000, 4095, 4096, 5000, 70000]
 MARK = 0x55
 
 

@@ -8,7 +8,7 @@ import pytest
 from entries import K
 from forms import DECRYPT, ENCRYPT, decrypt_in_parts, encrypt_in_parts
 
-SIZES = [0, 1, 100, 2047, 2048, 2049, 10000]  # about where the GIL begins to be released
+SIZES = [0, 1, 100, 4095, 4096, 4097, 10000]  # about where the GIL begins to be released
 
 
 @pytest.mark.usefixtures("eager_switches")
@@ -26,8 +26,8 @@ def test_one_key_object_in_many_threads(api: ModuleType, name: str) -> None:
             right &= (
                 all(encrypt(aead, nonce, message, nonce) == sealed for encrypt in ENCRYPT.values())
                 and all(decrypt(aead, nonce, sealed, nonce) == message for decrypt in DECRYPT.values())
-                and encrypt_in_parts(aead, nonce, message, nonce, [2048]) == sealed
-                and decrypt_in_parts(aead, nonce, sealed, nonce, [2048]) == message
+                and encrypt_in_parts(aead, nonce, message, nonce, [4096]) == sealed
+                and decrypt_in_parts(aead, nonce, sealed, nonce, [4096]) == message
             )
             for decrypt in DECRYPT.values():
                 try:

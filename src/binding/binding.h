@@ -227,7 +227,7 @@ static inline void clear_busy(busy_flag *busy)
 
 /* ---- The GIL is released for calls over this many bytes. Measured by bench/gil_threshold.py. ---- */
 
-enum { GIL_THRESHOLD = 2048 };
+enum { GIL_THRESHOLD = 4096 };
 
 #define RELEASING_GIL(size, call)                                                                                    \
     do {                                                                                                             \

@@ -140,6 +140,7 @@ INLINE void first_pass(authenticator *a, uint8_t *dst, const uint8_t *src, size_
 FIRST_PASS(1)
 FIRST_PASS(2)
 FIRST_PASS(4)
+FIRST_PASS(6)
 
 /* The same for no data at all. */
 NOINLINE void no_data(authenticator *a, const uint32_t state[16], const uint8_t *associated_data, size_t associated_len)
@@ -157,7 +158,7 @@ NOINLINE void no_data(authenticator *a, const uint32_t state[16], const uint8_t 
         absorb(&a->mac, associated_data, associated_len);
 }
 
-/* The first part of a long message, of more than half a pass. */
+/* The first part of a long message: requires of len what finish_wide does. */
 NOINLINE void first_pass_wide(authenticator *a, uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16])
 {
     vector x[16], y[16];
@@ -305,7 +306,7 @@ TARGET void chapoly_aead_avx512(const chapoly_kernel *kernel, uint8_t tag[16], u
     authenticator a;
 
     a.mac.buffered = 0;
-    if (len > 4 * QUAD) {
+    if (len > 6 * QUAD) {
         long_message(kernel, &a, tag, dst, src, len, associated_data, associated_len, state, decrypting);
         chapoly_wipe(&a, sizeof a);
         return;
@@ -317,8 +318,10 @@ TARGET void chapoly_aead_avx512(const chapoly_kernel *kernel, uint8_t tag[16], u
         first_pass1(&a, dst, src, len, state, associated_data, associated_len, steps);
     else if (len <= 2 * QUAD)
         first_pass2(&a, dst, src, len, state, associated_data, associated_len, steps);
-    else
+    else if (len <= 4 * QUAD)
         first_pass4(&a, dst, src, len, state, associated_data, associated_len, steps);
+    else
+        first_pass6(&a, dst, src, len, state, associated_data, associated_len, steps);
     if (associated_len > SHORT)
         chapoly_aead_absorb(kernel, &a.mac, associated_data, associated_len);
     if (steps == 0)
