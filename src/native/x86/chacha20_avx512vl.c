@@ -53,7 +53,16 @@ TARGET void chapoly_chacha_xor_avx512vl(uint8_t *dst, const uint8_t *src, size_t
 
 TARGET size_t chapoly_chacha_pass_avx512vl(uint8_t *keystream, const uint32_t state[16], size_t blocks)
 {
-    return pass_any(keystream, state, blocks);
+    static const uint8_t zeros[WIDE * BLOCK];
+    const size_t groups = (blocks + LANES - 1) / LANES;
+    const size_t made = LANES * (groups > 2 ? groups + groups % 2 : groups);
+
+    (groups > 6   ? blocks_wide
+     : groups > 4 ? horizontal6
+     : groups > 2 ? horizontal4
+     : groups > 1 ? horizontal2
+                  : horizontal1)(keystream, zeros, made * BLOCK, state, state[12], 20);
+    return made;
 }
 
 #endif

@@ -42,17 +42,6 @@ HORIZONTAL(6)
 
 /* ---- Any length. ---- */
 
-/* Whole passes of keystream: requires blocks <= 4 * LANES */
-INLINE size_t pass_any(uint8_t *keystream, const uint32_t state[16], size_t blocks)
-{
-    static const uint8_t zeros[4 * LANES * BLOCK];
-    const size_t made = (blocks > 2 * LANES ? 4 : blocks > LANES ? 2 : 1) * LANES, len = made * BLOCK;
-
-    (made == 4 * LANES ? horizontal4 : made == 2 * LANES ? horizontal2 : horizontal1)(keystream, zeros, len, state,
-                                                                                      state[12], 20);
-    return made;
-}
-
 INLINE void xor_any(uint8_t *dst, const uint8_t *src, size_t len, const uint32_t state[16], unsigned rounds)
 {
     enum { GROUP = LANES * BLOCK };
