@@ -175,7 +175,7 @@ def test_calls_leave_no_thread_and_no_memory_behind(native_api: ModuleType) -> N
     deadline = time.monotonic() + 60  # the system may need a moment to clear away what has been joined
     while threads() > before[1] and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert threads() == before[1]
+    assert threads() <= before[1]
 
 
 IN_A_NEW_INTERPRETER = """
