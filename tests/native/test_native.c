@@ -951,6 +951,8 @@ static void test_batch_shapes(void)
 {
     static const size_t lengths[] = {0,   1,   15,  16,  17,  47,  48,  63,  64,  65,  100,
                                      127, 128, 129, 150, 176, 192, 255, 256, 257, 500, 831};
+    /* About where sixteen blocks of one message are taken by themselves, once or twice. */
+    static const size_t sliced[] = {831, 832, 833, 1087, 1088, 1089, 1855, 1856, 1857, 1983, 1984};
     static const size_t associated_lengths[] = {0, 1, 13, 16, 17, 31, 48, 63, 64, 65, 80, 150, 300};
     enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
     enum { ASSOCIATED = sizeof associated_lengths / sizeof associated_lengths[0] };
@@ -983,6 +985,13 @@ static void test_batch_shapes(void)
         lens[turn % 29] -= turn % 2;
         compare_batch(29, lens, associated_lens, 12, turn % 3 == 0);
     }
+    for (size_t s = 0; s < sizeof sliced / sizeof sliced[0]; s++)
+        for (size_t every = 1; every <= 3; every++, turn++) { /* so many of them among short ones, in two banks */
+            const size_t count = 16 + turn % 3;
+            for (size_t i = 0; i < count; i++)
+                lens[i] = i % every == 0 ? sliced[s] : 80, associated_lens[i] = 13;
+            compare_batch(count, lens, associated_lens, turn % 2 == 0 ? 24 : 12, turn % 5 == 0);
+        }
 }
 
 static void test_aead(void)

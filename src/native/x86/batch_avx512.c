@@ -432,6 +432,7 @@ typedef struct {
     const uint8_t *keys[CHAPOLY_MANY_MAX];
     uint32_t nonces[CHAPOLY_MANY_MAX][4]; /* words 12 to 15 of their states */
     struct chapoly_stream streams[CHAPOLY_MANY_MAX];
+    uint32_t next[CHAPOLY_MANY_MAX]; /* byte of each from which on nothing has been ciphered */
     size_t count;
     bool one_key, equal; /* whether all have the same key, and lengths */
     uint8_t subkeys[CHAPOLY_MANY_MAX][CHAPOLY_SUBKEY_SIZE];
@@ -484,33 +485,45 @@ IFMA static void take_first_blocks(batch *b, size_t bank, const struct chapoly_s
     set_keys(b, bank);
 }
 
-/* Where the blocks begin that are to be taken next. */
-typedef struct {
-    size_t message, at;
-} place_of_next;
+/* Of long messages, from their third block on, sixteen blocks at a time as long as WORTH_IT are left. */
+static void take_slices(batch *b, const chapoly_streams *streams)
+{
+    enum { SLICE = 16 * CHAPOLY_BLOCK_SIZE, WORTH_IT = 12 * CHAPOLY_BLOCK_SIZE };
+    chapoly_slice slices[2];
+    size_t n = 0;
 
-/* Fills lanes with the blocks from 2 on, one message after the other; how many. */
-static size_t fill(chapoly_lanes *lanes, place_of_next *next, const struct chapoly_stream streams[], size_t count)
+    for (size_t i = 0; i < b->count; i++)
+        for (b->next[i] = CHAPOLY_BLOCK_SIZE; b->next[i] + WORTH_IT <= b->streams[i].len; b->next[i] += SLICE) {
+            slices[n++] = (chapoly_slice){b->next[i], (uint8_t)i};
+            if (n == 2)
+                chapoly_slices_avx512(slices, streams);
+            n %= 2;
+        }
+    if (n > 0) /* there is no second one */
+        b->next[slices[0].message] = slices[0].at;
+}
+
+/* Fills lanes with the blocks that are left, one message after the other; how many. */
+static size_t fill(batch *b, chapoly_lanes *lanes, size_t *message)
 {
     size_t n = 0;
 
-    for (; next->message < count; next->message++, next->at = CHAPOLY_BLOCK_SIZE) {
-        const size_t len = streams[next->message].len;
-        size_t at = next->at;
+    for (; *message < b->count; ++*message) {
+        const size_t len = b->streams[*message].len;
+        uint32_t at = b->next[*message];
         for (; n < CHAPOLY_AVX512_LANES && at < len; at += CHAPOLY_BLOCK_SIZE, n++) {
-            lanes->counter[n] = (uint32_t)(1 + at / CHAPOLY_BLOCK_SIZE);
-            lanes->at[n] = (uint32_t)at;
-            lanes->message[n] = (uint8_t)next->message;
+            lanes->counter[n] = 1 + at / CHAPOLY_BLOCK_SIZE;
+            lanes->at[n] = at;
+            lanes->message[n] = (uint8_t)*message;
         }
-        if (at < len) {
-            next->at = at;
+        b->next[*message] = at;
+        if (at < len)
             break;
-        }
     }
     for (size_t l = n; n > 0 && l < CHAPOLY_AVX512_LANES; l++) {
         lanes->counter[l] = lanes->counter[n - 1];
         lanes->message[l] = lanes->message[n - 1];
-        lanes->at[l] = (uint32_t)streams[lanes->message[l]].len;
+        lanes->at[l] = (uint32_t)b->streams[lanes->message[l]].len;
     }
     return n;
 }
@@ -543,24 +556,24 @@ static void authenticate(batch *b, size_t first, size_t end, bool decrypting)
 static void take_other_blocks(batch *b, bool decrypting)
 {
     const chapoly_streams s = {b->keys, (const uint32_t(*)[4])b->nonces, b->streams, b->one_key};
-    place_of_next next = {0, CHAPOLY_BLOCK_SIZE};
     chapoly_lanes lanes[2];
-    size_t filled, authenticated = 0;
+    size_t filled, next = 0, authenticated = 0;
     int turn = 0;
 
-    filled = fill(&lanes[0], &next, b->streams, b->count);
+    take_slices(b, &s);
+    filled = fill(b, &lanes[0], &next);
     while (filled > 0) {
-        size_t ready = next.message; /* after this pass, messages that are ciphered */
-        filled = fill(&lanes[1 - turn], &next, b->streams, b->count);
+        const size_t ready = next - next % BANK; /* after this pass, messages in banks that are ciphered */
+        filled = fill(b, &lanes[1 - turn], &next);
         chapoly_lanes_avx512(&lanes[turn], &s, NULL);
         turn = 1 - turn;
-        if (ready < b->count)
-            ready -= ready % BANK;
         if (!decrypting && ready > authenticated) {
             authenticate(b, authenticated, ready, false);
             authenticated = ready;
         }
     }
+    if (!decrypting)
+        authenticate(b, authenticated, b->count, false);
 }
 
 /* The first blocks of all messages, then the others; the tags of a bank as soon as it is ciphered. */

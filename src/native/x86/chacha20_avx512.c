@@ -80,10 +80,11 @@ INLINE void transpose_rows(vector w[4], const vector fours[4])
     w[3] = _mm512_unpackhi_epi64(hi, hi2);
 }
 
+static const uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}; /* RFC 8439 2.3 */
+
 /* Word i of a state with this key, the same in all elements. */
 INLINE vector broadcast_constant(const uint8_t key[32], int i)
 {
-    static const uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
     uint32_t word = constants[i % 4];
 
     if (i >= 4)
@@ -181,6 +182,40 @@ TARGET void chapoly_lanes_avx512(const chapoly_lanes *lanes, const chapoly_strea
                                  uint32_t (*one_time_keys)[16])
 {
     (streams->one_key ? take_lanes_of_one_key : take_lanes_of_many_keys)(lanes, streams, one_time_keys);
+}
+
+/* ---- Blocks of two messages, one after the other. ---- */
+
+INLINE void finish_slice_of(const chapoly_slice *slice, const chapoly_streams *streams, vector w[16],
+                            const uint32_t state[16])
+{
+    const struct chapoly_stream *const to = &streams->streams[slice->message];
+
+    finish_slice(to->dst + slice->at, to->src + slice->at, to->len - slice->at, w, state, slice_counters(state[12]));
+}
+
+TARGET void chapoly_slices_avx512(const chapoly_slice slices[2], const chapoly_streams *streams)
+{
+    uint32_t state[2][16];
+    vector x[16], y[16];
+
+    for (int k = 0; k < 2; k++) {
+        const size_t message = slices[k].message;
+        memcpy(state[k], constants, sizeof constants);
+        memcpy(state[k] + 4, streams->keys[message], 32);
+        memcpy(state[k] + 12, streams->nonces[message], 16);
+        state[k][12] = 1 + slices[k].at / BLOCK;
+    }
+    start_slice(x, state[0], state[0][12]);
+    start_slice(y, state[1], state[1][12]);
+    for (int i = 0; i < 20; i += 2) {
+        four_quarter_rounds(x, y, 0);
+        four_quarter_rounds(x, y, 1);
+    }
+    finish_slice_of(&slices[0], streams, x, state[0]);
+    __asm__("" ::: "memory"); /* as in finish_wide */
+    finish_slice_of(&slices[1], streams, y, state[1]);
+    chapoly_wipe(state, sizeof state);
 }
 
 TARGET void chapoly_chacha_lanes_avx512(uint8_t *keystream, const uint32_t *const states[], const uint32_t counters[],

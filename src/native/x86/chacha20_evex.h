@@ -159,13 +159,17 @@ INLINE void finish_slice(uint8_t *dst, const uint8_t *src, size_t len, vector w[
     }
 }
 
-INLINE void start_wide(vector x[16], vector y[16], const uint32_t state[16], uint32_t counter)
+INLINE void start_slice(vector w[16], const uint32_t state[16], uint32_t counter)
 {
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) {
-        x[i] = i == 12 ? slice_counters(counter) : broadcast_word(state[i]);
-        y[i] = i == 12 ? slice_counters(counter + SLICE) : broadcast_word(state[i]);
-    }
+    for (int i = 0; i < 16; i++)
+        w[i] = i == 12 ? slice_counters(counter) : broadcast_word(state[i]);
+}
+
+INLINE void start_wide(vector x[16], vector y[16], const uint32_t state[16], uint32_t counter)
+{
+    start_slice(x, state, counter);
+    start_slice(y, state, counter + SLICE);
 }
 
 /* requires SLICE * BLOCK <= len <= WIDE * BLOCK */

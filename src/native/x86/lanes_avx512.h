@@ -39,4 +39,13 @@ typedef void chapoly_lanes_fn(const chapoly_lanes *lanes, const chapoly_streams 
                               uint32_t (*one_time_keys)[16]);
 chapoly_lanes_fn chapoly_lanes_avx512;
 
+/* Sixteen blocks of either message, from there on and as far as they lie below len. */
+typedef struct {
+    uint32_t at; /* a multiple of 64 */
+    uint8_t message;
+} chapoly_slice;
+
+typedef void chapoly_slices_fn(const chapoly_slice slices[2], const chapoly_streams *streams);
+chapoly_slices_fn chapoly_slices_avx512;
+
 #endif
