@@ -55,6 +55,7 @@ typedef struct {
     bool equal;        /* whether all lanes have the lengths of the first; then only the first has the four above */
     const uint8_t *associated_data[MAC_LANES], *ciphertext[MAC_LANES];
     size_t chunks, whole; /* from chunk `whole` to the last but one they lie in the ciphertext, of every lane */
+    /* Secret, these three. */
     uint64_t tag[2][MAC_LANES] __attribute__((aligned(64)));
     __m512i h[3];
     factors power[BLOCKS]; /* of r, r^2, r^3, r^4 */
@@ -381,8 +382,9 @@ NOINLINE void make_tags(group g[GROUPS], const keys k[GROUPS], const chapoly_pac
                         uint8_t *const tags[], size_t count, bool equal, bool decrypting)
 {
     const size_t groups = (count + MAC_LANES - 1) / MAC_LANES;
+    const int powers = equal && blocks_in_all(packets[0]) <= SHORT ? 1 : BLOCKS;
 
-    if (equal && blocks_in_all(packets[0]) <= SHORT) {
+    if (powers == 1) {
         for (size_t i = 0; i < groups; i++)
             set_powers(&g[i], &k[i], 1);
         add_short(g, packets, count, decrypting);
@@ -399,8 +401,10 @@ NOINLINE void make_tags(group g[GROUPS], const keys k[GROUPS], const chapoly_pac
             add_any_chunk(&g[i], last);
         }
     }
-    for (size_t i = 0; i < groups; i++)
+    for (size_t i = 0; i < groups; i++) {
         finish(tags + MAC_LANES * i, in_group(count, i), &g[i], k[i].s);
+        chapoly_wipe(g[i].tag, (size_t)((char *)&g[i].power[powers] - (char *)g[i].tag));
+    }
 }
 
 /*
@@ -642,7 +646,6 @@ IFMA void chapoly_aead_many_avx512(const chapoly_kernel *kernel, chapoly_packet 
 {
     const bool extended = nonce_size == CHAPOLY_XNONCE_SIZE;
     uint8_t order[CHAPOLY_MANY_MAX];
-    const size_t groups = (count + MAC_LANES - 1) / MAC_LANES;
     bool one_key = !extended, equal = true;
     batch b;
 
@@ -667,7 +670,6 @@ IFMA void chapoly_aead_many_avx512(const chapoly_kernel *kernel, chapoly_packet 
         encrypt(&b);
     chapoly_wipe(b.one_time, sizeof b.one_time[0] * 2 * ((count + BANK - 1) / BANK));
     chapoly_wipe(b.words, sizeof b.words);
-    chapoly_wipe(b.groups, sizeof b.groups[0] * (groups < GROUPS ? groups : GROUPS));
     if (extended)
         chapoly_wipe(b.subkeys, sizeof b.subkeys[0] * count);
 }
