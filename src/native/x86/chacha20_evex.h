@@ -178,7 +178,7 @@ INLINE void finish_wide(uint8_t *dst, const uint8_t *src, size_t len, vector x[1
 {
     enum { HALF = SLICE * BLOCK };
 
-    __asm__("" ::: "memory"); /* or gcc would keep the vectors of start_wide, which hold the key, on the stack till now */
+    __asm__("" ::: "memory"); /* or gcc would keep the vectors of start_wide, which hold the key, on the stack */
     finish_slice(dst, src, HALF, x, state, slice_counters(counter));
     __asm__("" ::: "memory"); /* what is done to y begins when x is done, and its registers are free */
     finish_slice(dst + HALF, src + HALF, len - HALF, y, state, slice_counters(counter + SLICE));
