@@ -7,6 +7,7 @@
 #   make test-builds  the forms in which chapoly is built, and what each build does when something is missing
 #   make big          messages over 4 GiB; takes 6 GiB of memory and a few minutes
 #   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make fuzz         every kernel beside the portable one, asked by a coverage-guided fuzzer, for two minutes; needs clang
 #   make bench-peers  chapoly beside the other libraries, written to docs/benchmarks; PEERS=--quick, PEERS=--help
 #   make docs         the documentation, in build/docs, and its examples beside other libraries
 #   make clean        remove .venv and build
@@ -17,7 +18,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-c test-builds big dev lint sanitize bench-peers docs clean prerequisites
+.PHONY: demo test test-c test-builds big dev lint sanitize fuzz bench-peers docs clean prerequisites
 
 demo: .venv/installed
 	$(pip) install --group demo
@@ -51,6 +52,9 @@ big: .venv/installed
 
 sanitize: .venv/installed
 	scripts/sanitize
+
+fuzz: .venv/tools
+	scripts/fuzz
 
 # The newest of each library, chapoly built from this source by gcc, and beside it the abi3 wheel: one built here,
 # or WHEEL=FILE.
