@@ -8,13 +8,12 @@ replaced by unknown ones within the stated bounds, which have been checked: so t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import intrinsics
-from interpreter import Array, Cut, Interpreter, Message, Pointer, Vector, value_mod_p
-from words import Fault, Poly, Word, World, constant
+from interpreter import Array, Cut, Interpreter, Message, Pointer, value_mod_p
+from words import Fault, Poly, World, constant
 
 X86 = ["-D__x86_64__=1", "-D__GNUC__=12"]
 ARM = ["-U__x86_64__", "-D__aarch64__=1"]
@@ -47,8 +46,10 @@ class Run:
         self.given = intrinsics.make(self.world)
         self.c = Interpreter(self.world, native / file, defines, self.given)
         self.c.cuts = cuts
+        self.R = self.world.atom("r", (0, 2**124))  # r as one unknown, for powers of one term
         self.r = Array([self.world.fresh("r0", R_HIGH[0]), self.world.fresh("r1", R_HIGH[1], factor=4)])
-        self.R = value_mod_p(self.world, self.r)
+        ((low,),) = self.r[0].poly
+        self.world.congruent[low] = self.R.plus(self.r[1].poly, -(2**64))
         self.h = Array(self.world.fresh(f"h{i}", high) for i, high in enumerate((2**64 - 1, 2**64 - 1, 4)))
         self.message = Message(self.world, "m")
         for name in self.CONTRACTS:
@@ -73,8 +74,13 @@ class Run:
         if int(h.to[2].high) > 4 or r.to is not self.r:
             raise Fault("poly1305_blocks: what it requires does not hold")
         value = self.after(value_mod_p(self.world, h.to), message.to, message.at, int(blocks), int(top))
-        new = self.world.cut([(1, self.world.known(0, 64), 2**64 - 1), *[(2**64, self.world.known(0, 64), 2**64 - 1),
-                              (2**128, self.world.known(0, 64), 4)]], "h")
+        new = self.world.cut(
+            [
+                (1, self.world.known(0, 64), 2**64 - 1),
+                *[(2**64, self.world.known(0, 64), 2**64 - 1), (2**128, self.world.known(0, 64), 4)],
+            ],
+            "h",
+        )
         ((first,),) = new[0].poly
         self.world.congruent[first] = value.plus(new[1].poly, -(2**64)).plus(new[2].poly, -(2**128))
         h.to[:] = new
@@ -82,7 +88,9 @@ class Run:
     def blocks(self, name: str, blocks: int, top: int = 1) -> None:
         """Runs it for so many blocks, and compares."""
         expected = self.after(value_mod_p(self.world, self.h), self.message, 0, blocks, top)
-        self.c.call(name, [Pointer(self.h), Pointer(self.r), Pointer(self.message), blocks, self.world.known(top, 64)])
+        self.c.call(
+            name, [Pointer(self.h), Pointer(self.r), Pointer(self.message), blocks, self.world.known(top, 64)]
+        )
         self.equal(value_mod_p(self.world, self.h), expected)
         if self.h[2].high > 4:
             raise Fault(f"h[2] may be {self.h[2].high}")
@@ -142,7 +150,7 @@ def avx2(native: Path) -> str:
     """5 x 26 bits in four lanes, four blocks per carry."""
     cuts = {"carry": limbs_cut("d", CARRIED), "chapoly_add_limbs": Cut(WORDS)}
     run = lambda: VectorRun(native, "x86/poly1305_avx2.c", X86, cuts)  # noqa: E731
-    return many(run, "chapoly_poly1305_blocks_avx2", [87, 88, 89, 99, 100, 116])
+    return many(run, "chapoly_poly1305_blocks_avx2", [87, 88, 100, 116])
 
 
 def neon(native: Path) -> str:
@@ -154,8 +162,10 @@ def neon(native: Path) -> str:
 
 def avx512(native: Path) -> str:
     """44, 44 and 42 bits in eight lanes, up to eight groups per carry."""
-    run = lambda: VectorRun(native, "x86/poly1305_avx512.c", [*X86, "-DCHAPOLY_AVX512=1"], {"carry": IFMA, "join": Cut(WORDS)})  # noqa: E731, E501
-    return many(run, "chapoly_poly1305_blocks_avx512", [15, 16, 17, 18, 19, 20, 21, 22, 23, 71, 72, 73, 144])
+    run = lambda: VectorRun(
+        native, "x86/poly1305_avx512.c", [*X86, "-DCHAPOLY_AVX512=1"], {"carry": IFMA, "join": Cut(WORDS)}
+    )
+    return many(run, "chapoly_poly1305_blocks_avx512", [15, 16, 17, 23, 33])
 
 
 def threads(native: Path) -> str:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from pycparser import c_ast, c_parser
-
 from words import Fault, Poly, Word, World, constant
 
 HERE = Path(__file__).parent
@@ -86,7 +85,7 @@ class Lvalue:
             value = self.holder[self.key]
         except IndexError:
             raise Fault("outside of an array") from None
-        return Pointer(value) if isinstance(value, Array) else value
+        return Pointer(value) if isinstance(value, Array | Message) else value
 
     def set(self, value: Any) -> None:
         """Assigns, in the type of what was there."""
@@ -121,7 +120,8 @@ def preprocess(path: Path, defines: list[str]) -> str:
 
 
 NUMBER = re.compile(r"[\d.^*+\-() ]+")
-CLAIM = re.compile(r"^((?:[\w\[\].]+(?:, )?)*) ?(<=|<) (\d[\d.^*+\-() ]*)")
+CLAIM = re.compile(r"^((?:[\w\[\].]+(?:, )?)*) ?(?=<)")
+BOUND = re.compile(r"(<=|<) (\d[\d.^*+() ]*)(?![a-z]\d?\b)(?=[<a-zA-Z,:]|$)")  # not of variables
 
 
 def greatest(comparison: str, bound: str) -> int:
@@ -134,7 +134,9 @@ def greatest(comparison: str, bound: str) -> int:
         for factor in term.split(" * "):
             base, _, exponent = factor.strip(" ()").partition("^")
             if "." in exponent:
-                product *= Fraction(2 ** float("0." + exponent.split(".")[1])) * 2 ** int(exponent.split(".")[0])
+                product *= Fraction(2 ** float("0." + exponent.split(".")[1])) * 2 ** int(
+                    exponent.split(".")[0]
+                )
             else:
                 product *= Fraction(base) ** int(exponent or 1)
         value += product
@@ -144,8 +146,11 @@ def greatest(comparison: str, bound: str) -> int:
 def claims(comment: str) -> list[tuple[list[str], int]]:
     """What a comment states: names, none for the variables of its line, and their greatest value."""
     out = []
-    for part in re.split(r"; |: |, and | for |, (?=<)|(?<=\d), (?=[a-z][\w\[\]]*(?:, [a-z][\w\[\]]*)* <)", comment):
-        if (found := CLAIM.match(part.strip())) and "(" not in found[1]:
+    for part in re.split(
+        r"; |: |, and | for |, (?=<)|(?<=\d), (?=[a-z][\w\[\]]*(?:, [a-z][\w\[\]]*)* <)", comment
+    ):
+        part = part.strip()
+        if (found := CLAIM.match(part)) and (bound := BOUND.search(part)):
             names = []
             for name in found[1].split(", ") if found[1] else []:
                 if dots := re.fullmatch(r"(\w+?)\[?(\d)\.\.(?:\w+?)?(\d)\]?", name):
@@ -153,7 +158,7 @@ def claims(comment: str) -> list[tuple[list[str], int]]:
                     names += [dots[1] + bracket.format(i) for i in range(int(dots[2]), int(dots[3]) + 1)]
                 else:
                     names.append(name)
-            out.append((names, greatest(found[2], found[3])))
+            out.append((names, greatest(bound[1], bound[2])))
     return out
 
 
@@ -332,7 +337,10 @@ class Interpreter:
         if not isinstance(x, Word) and not isinstance(y, Word):
             return INTEGERS[op](x, y)
         bits = max(w.bits for w in (x, y) if isinstance(w, Word))
-        x, y = (self.world.cast(w, bits) if isinstance(w, Word) else self.world.known(int(w), bits) for w in (x, y))
+        x, y = (
+            self.world.cast(w, bits) if isinstance(w, Word) else self.world.known(int(w), bits)
+            for w in (x, y)
+        )
         w = self.world
         if op in ("==", "!=", "/", "%"):
             return INTEGERS[op](int(x), int(y))
@@ -340,17 +348,27 @@ class Interpreter:
             return int(x) < int(y)
         if op in (">", "<=", ">="):
             return INTEGERS[op](int(x), int(y))
-        return {"+": w.add, "-": w.subtract, "*": w.multiply, "&": w.both, "|": w.either, "<": w.less}[op](x, y)
+        return {"+": w.add, "-": w.subtract, "*": w.multiply, "&": w.both, "|": w.either, "<": w.less}[op](
+            x, y
+        )
 
     def assign(self, e: c_ast.Assignment, scope: dict[str, Any]) -> Any:
         """=, or an operation with what is there."""
         place = self.lvalue(e.lvalue, scope)
         value = self.value(e.rvalue, scope)
-        old = place.holder[place.key] if not isinstance(place.holder, dict) or place.key in place.holder else None
+        old = (
+            place.holder[place.key]
+            if not isinstance(place.holder, dict) or place.key in place.holder
+            else None
+        )
         if e.op != "=":
             value = self.binary(e.op[:-1], old, value)
         if isinstance(old, Word) and isinstance(value, Word | int):
-            value = self.world.known(value, old.bits) if isinstance(value, int) else self.world.cast(value, old.bits)
+            value = (
+                self.world.known(value, old.bits)
+                if isinstance(value, int)
+                else self.world.cast(value, old.bits)
+            )
         elif isinstance(e.lvalue, c_ast.ID) and "type of " + e.lvalue.name in scope:
             value = self.convert(scope["type of " + e.lvalue.name], value)
         place.set(self.copy(value))
@@ -371,6 +389,8 @@ class Interpreter:
                 )
                 operands.append(parsed.ext[-1].body.block_items[0].rvalue)
         code = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', template)).encode().decode("unicode_escape")
+        if not code:  # it only keeps values where they are
+            return
         values = operands
         inputs: dict[int, Word] = {}
 
@@ -527,7 +547,9 @@ class Interpreter:
                     continue
                 for word in value if isinstance(value, Vector) else [value]:
                     if isinstance(word, Word) and word.high > high:
-                        raise Fault(f"{Path(coord.file).name}:{coord.line}: {name} may be {word.high:#x} > {high:#x}")
+                        raise Fault(
+                            f"{Path(coord.file).name}:{coord.line}: {name} may be {word.high:#x} > {high:#x}"
+                        )
                     self.checked.add((coord.file, coord.line))
 
 

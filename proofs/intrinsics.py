@@ -86,7 +86,9 @@ def make(world: World) -> dict[str, Callable[..., Any]]:
         return w.cast(w.right(x, 32) if upper else x, 32)
 
     def widened_product(d: Vector, x: tuple[Word, ...], p: Vector, n: int) -> Vector:
-        return Vector(w.add(a, w.multiply(w.cast(b, 64), w.cast(p[int(n)], 64))) for a, b in zip(d, x, strict=True))
+        return Vector(
+            w.add(a, w.multiply(w.cast(b, 64), w.cast(p[int(n)], 64))) for a, b in zip(d, x, strict=True)
+        )
 
     wide = {
         f"_mm{bits}_{name}": f

@@ -70,7 +70,9 @@ class Word:
     low: int
     high: int
     bits: int
-    carry: tuple[Poly, Poly, Poly] | None = field(default=None, compare=False)  # of a sum: both terms, and its carry
+    carry: tuple[Poly, Poly, Poly] | None = field(
+        default=None, compare=False
+    )  # of a sum: both terms, and its carry
 
     def __int__(self) -> int:
         """The value, if there is only one."""
@@ -92,6 +94,7 @@ class World:
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
         self.floors: dict[tuple[Poly, int], Poly] = {}
+        self.bounds: dict[Poly, Interval] = {}
         self.congruent: dict[int, Poly] = {}  # atoms that stand for a polynomial mod p
 
     def atom(self, name: str, interval: Interval, floor_of: tuple[Poly, int] | None = None) -> Poly:
@@ -115,7 +118,8 @@ class World:
                 a, b = min(ends), max(ends)
             low += min(c * a, c * b)
             high += max(c * a, c * b)
-        return low, high
+        a, b = self.bounds.get(poly, (low, high))  # found when it was computed in another way
+        return max(low, a), min(high, b)
 
     def floor(self, poly: Poly, n: int, known: Interval | None = None) -> Poly:
         """floor(poly / 2^n), in a form that does not depend on how it was computed."""
@@ -136,22 +140,34 @@ class World:
             a, b = self.interval(below)
             if a >= 0 and b < 2**v:  # it cannot reach the bits that are left
                 return self.floor(Poly({m: c >> v for m, c in rest.items() if valuation(c) >= v}), n - v)
-        if len(rest) == 1:
-            ((monomial, c),) = rest.items()
+        for (
+            monomial,
+            c,
+        ) in rest.items():  # of integers a, b: floor((a + floor(b / 2^m)) / 2^n) with one floor only
             if c == 1 and len(monomial) == 1 and (inner := self.atoms[monomial[0]].floor_of):
-                return self.floor(inner[0], inner[1] + n)
+                b, m = inner
+                others = Poly({k: v << m for k, v in rest.items() if k != monomial})
+                return self.floor(others.plus(b), n + m)
         if (rest, n) not in self.floors:
             self.floors[rest, n] = self.atom(f"floor/2^{n}", (low >> n, high >> n), (rest, n))
         return self.floors[rest, n]
 
     def word(self, poly: Poly, low: int, high: int, bits: int) -> Word:
         """What is left of a value in a word: mod 2^bits."""
-        a, b = self.interval(poly)
-        low, high = max(low, a), min(high, b)
+        small = (
+            len(poly) <= 40
+        )  # of a long sum the terms know no better, and looking would take most of the time
+        if small or low < 0 or high >= 2**bits:
+            a, b = self.interval(poly)
+            low, high = max(low, a), min(high, b)
         if low < 0 or high >= 2**bits:
             poly = poly.plus(self.floor(poly, bits, (low, high)), -(2**bits))
+            low, high = 0, 2**bits - 1
+            small = True
+        if small:
             a, b = self.interval(poly)
-            low, high = max(0, a), min(2**bits - 1, b)
+            low, high = max(low, a), min(high, b)
+            self.bounds[poly] = low, high
         return Word(poly, low, high, bits)
 
     def known(self, value: int, bits: int) -> Word:
