@@ -20,13 +20,24 @@ FAULTS = [
     ("portable64", "portable/poly1305_portable.c", "h2 &= 3;", "h2 &= 7;"),
     ("portable26", "limbs26.h", "UINT32_C(0x3ffffff)", "UINT32_C(0x1ffffff)"),
     ("x64", "x86/poly1305_x64.h", "h2 &= 3;", "h2 &= 7;"),
-    ("a64", "arm/poly1305_a64.h", "adc %1, %3, %5", "add %1, %3, %5"),
+    (
+        "a64",
+        "arm/poly1305_a64.h",
+        'adc %1, %3, %5" : "=&r"(a0), "=r"(a1) : "r"(b0), "r"(b1), "r"(c0), "r"(c1)',
+        'adds %1, %3, %5" : "=&r"(a0), "=r"(a1) : "r"(b0), "r"(b1), "r"(c0), "r"(c1)',
+    ),
     ("neon", "arm/poly1305_neon.c", "d[0] = vandq_u64(d[0], mask);", ";"),
     ("neon", "arm/poly1305_neon.c", "vshrq_n_u32(w.val[1], 20)", "vshrq_n_u32(w.val[1], 19)"),
     ("threads", "ranges.c", "d3 += d2 >> 26,", ""),
     ("avx512", "x86/poly1305_ifma.h", "set1(5 << 10)", "set1(5 << 9)"),
     ("avx512", "x86/poly1305_ifma.h", "(UINT64_C(1) << 44) - 1)", "(UINT64_C(1) << 44) - 2)"),
     ("avx2", "x86/poly1305_avx2.c", "CARRY(3, 2);", ""),
+    (
+        "avx2",
+        "x86/poly1305_avx2.c",
+        "CARRY(1, 0); /* d[1] < 2^26 + 2^11 */",
+        "CARRY(1, 0); /* d[1] < 2^26 + 2^7 */",
+    ),
 ]
 
 

@@ -1,8 +1,10 @@
-"""Field arithmetic: that each kernel computes Poly1305's polynomial mod 2^130 - 5, and no limb exceeds its bound.
+"""Field arithmetic: that each kernel computes Poly1305's polynomial mod 2^130 - 5, and no limb exceeds its
+bound.
 
-Each proof runs functions of src/native on unknown h, r and message (interpreter.py) and compares the polynomial that
-comes out with RFC 8439 2.5.1. The number of blocks is known in each run. Where a loop or a carry ends, limbs are
-replaced by unknown ones within the stated bounds, which have been checked: so the bounds hold for every later turn.
+Each proof runs functions of src/native on unknown h, r and message (interpreter.py) and compares the
+polynomial that comes out with RFC 8439 2.5.1. The number of blocks is known in each run. Where a loop or a
+carry ends, limbs are replaced by unknown ones within the stated bounds, which have been checked: so the
+bounds hold for every later turn.
 """
 
 from __future__ import annotations
@@ -118,8 +120,11 @@ def many(run: Callable[[], Run], name: str, counts: list[int], top: int = 1) -> 
 
 
 def scalar(native: Path, file: str, name: str, defines: list[str], cut: Cut) -> str:
-    """A kernel in general registers: any number of blocks is as many turns, of which the first and the others differ."""
-    run = lambda: Run(native, file, defines, {name: cut})  # noqa: E731
+    """A kernel in general registers: each turn but the first begins as the one after the cut."""
+
+    def run() -> Run:
+        return Run(native, file, defines, {name: cut})
+
     return many(run, name, [0, 1, 2, 3]) + "; " + many(run, name, [1, 2], 0)
 
 
@@ -149,14 +154,20 @@ def a64(native: Path) -> str:
 def avx2(native: Path) -> str:
     """5 x 26 bits in four lanes, four blocks per carry."""
     cuts = {"carry": limbs_cut("d", CARRIED), "chapoly_add_limbs": Cut(WORDS)}
-    run = lambda: VectorRun(native, "x86/poly1305_avx2.c", X86, cuts)  # noqa: E731
+
+    def run() -> Run:
+        return VectorRun(native, "x86/poly1305_avx2.c", X86, cuts)
+
     return many(run, "chapoly_poly1305_blocks_avx2", [87, 88, 100, 116])
 
 
 def neon(native: Path) -> str:
     """5 x 26 bits in two lanes, four pairs per carry."""
     cuts = {"carry": limbs_cut("h", CARRIED), "chapoly_add_limbs": Cut(WORDS)}
-    run = lambda: VectorRun(native, "arm/poly1305_neon.c", ARM, cuts)  # noqa: E731
+
+    def run() -> Run:
+        return VectorRun(native, "arm/poly1305_neon.c", ARM, cuts)
+
     return many(run, "chapoly_poly1305_blocks_neon", [25, 26, 27, 33, 34, 42])
 
 

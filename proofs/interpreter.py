@@ -1,8 +1,8 @@
 """Executes the arithmetic functions of src/native, as they stand there, on the words of words.py.
 
-The source is preprocessed by gcc and parsed by pycparser; intrinsics are those of intrinsics.py, and inline assembly is
-read instruction by instruction. Control flow must not depend on unknown values. After each statement what the comment
-on its line states of the variables is compared with their intervals.
+The source is preprocessed by gcc and parsed by pycparser; intrinsics are those of intrinsics.py, and inline
+assembly is read instruction by instruction. Control flow must not depend on unknown values. After each
+statement what the comment on its line states of the variables is compared with their intervals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The intrinsics that the Poly1305 kernels use, lane by lane, on words; check.py tests each against the CPU."""
+"""The intrinsics that the Poly1305 kernels use, lane by lane, on words; check.py tests each against
+the CPU."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Words of machine arithmetic as exact polynomials with intervals.
 
-A word is a polynomial with integer coefficients over atoms: inputs, and floors of other polynomials by a power of
-two. Whatever wraps, shifts or masks is written with such a floor, so nothing is approximated in the polynomial; the
-interval beside it says how large the word can be. Carries that are lost or counted twice stay in the result as atoms
-that do not cancel.
+A word is a polynomial with integer coefficients over atoms: inputs, and floors of other polynomials by a
+power of two. Whatever wraps, shifts or masks is written with such a floor, so nothing is approximated in
+the polynomial; the interval beside it says how large the word can be. Carries that are lost or counted
+twice stay in the result as atoms that do not cancel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Monomial = tuple[int, ...]
 Interval = tuple[int, int]
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818
     """Something that was to be proved does not hold, or could not be decided."""
 
 
@@ -251,7 +251,7 @@ class World:
         return Poly({m: c % P for m, c in poly.items() if c % P})
 
     def cut(self, words: Iterable[tuple[int, Word, int]], name: str) -> list[Word]:
-        """Unknown words of the same value mod p, each of 0 to its bound, which is checked; (weight, word, bound)."""
+        """Unknown words of the same value mod p, within bounds that are checked; (weight, word, bound)."""
         value, out = constant(0), []
         for i, (weight, word, high) in enumerate(words):
             if word.high > high:
