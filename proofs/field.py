@@ -173,25 +173,26 @@ def neon(native: Path) -> str:
 
 def avx512(native: Path) -> str:
     """44, 44 and 42 bits in eight lanes, up to eight groups per carry."""
-    run = lambda: VectorRun(
-        native, "x86/poly1305_avx512.c", [*X86, "-DCHAPOLY_AVX512=1"], {"carry": IFMA, "join": Cut(WORDS)}
-    )
+    cuts = {"carry": IFMA, "join": Cut(WORDS)}
+
+    def run() -> Run:
+        return VectorRun(native, "x86/poly1305_avx512.c", [*X86, "-DCHAPOLY_AVX512=1"], cuts)
+
     return many(run, "chapoly_poly1305_blocks_avx512", [15, 16, 17, 23, 33])
 
 
 def threads(native: Path) -> str:
     """chapoly_poly1305_join: h r^n + the part's h, for what is split over threads."""
-    for blocks in (0, 1, 2, 3, 4, 5, 8, 13, 64, 1000, 2**36 - 4):
+    for blocks in (0, 1, 2, 3, 4, 5, 8, 13, 64, 1000):
         cuts = {"multiply": limbs_cut("x", [M26, M26 + 2**6, M26, M26, M26]), "chapoly_add_limbs": Cut(WORDS)}
         run = Run(native, "ranges.c", [], cuts)
         w = run.world
-        part = {"h": Array(w.fresh(f"part{i}", high) for i, high in enumerate((2**64 - 1, 2**64 - 1, 4)))}
+        part: dict[str, Any] = {
+            "h": Array(w.fresh(f"part{i}", high) for i, high in enumerate((2**64 - 1, 2**64 - 1, 4)))
+        }
         part |= {"buffer": Array(), "buffered": 0}
-        mac = {"h": run.h, "r": run.r, "buffer": Array(), "buffered": 0}
-        # r^n as a product of atoms would be as long as n: R is an unknown, and r^(2^i) has a name of its own.
+        mac: dict[str, Any] = {"h": run.h, "r": run.r, "buffer": Array(), "buffered": 0}
         expected, power, n = value_mod_p(w, run.h), run.R, blocks
-        if blocks > 100:
-            continue
         while n:
             expected = run.times(expected, power) if n & 1 else expected
             power, n = run.times(power, power) if n > 1 else power, n >> 1
@@ -200,7 +201,7 @@ def threads(native: Path) -> str:
         holder = Array([mac, part])
         run.c.call("chapoly_poly1305_join", [Pointer(holder, 0), Pointer(holder, 1), 16 * blocks])
         run.equal(value_mod_p(w, mac["h"]), expected)
-    return "9 lengths"
+    return "10 lengths"
 
 
 PROOFS: list[Callable[[Path], str]] = [portable64, portable26, x64, a64, avx2, neon, avx512, threads]

@@ -62,7 +62,7 @@ class Message:
 
 @dataclass
 class Cut:
-    """Where values are replaced by unknown ones of the same value mod p: after each turn of a loop, or at the end of a
+    """Where values become unknown ones of the same value mod p: after each turn of a loop, or at the end of a
     function. Lvalues with their weights and greatest values."""
 
     limbs: list[tuple[str, int, int]]
@@ -326,7 +326,8 @@ class Interpreter:
         x = self.value(e.expr, scope)
         if e.op == "~" and isinstance(x, Word):
             return self.world.known(~int(x), x.bits)
-        return {"-": operator.neg, "~": operator.invert, "!": operator.not_, "+": operator.pos}[e.op](x)
+        unary: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "~": operator.invert, "!": operator.not_}
+        return unary[e.op](x)
 
     def binary(self, op: str, x: Any, y: Any) -> Any:
         """Of two: of integers, or in words as wide as the wider one."""
@@ -565,7 +566,8 @@ def assigned(s: Any) -> list[str]:
 INTEGERS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv, "%": operator.mod,
     "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 U64 = c_ast.TypeDecl(None, None, None, c_ast.IdentifierType(["uint64_t"]))
 

@@ -91,7 +91,7 @@ def make(world: World) -> dict[str, Callable[..., Any]]:
             w.add(a, w.multiply(w.cast(b, 64), w.cast(p[int(n)], 64))) for a, b in zip(d, x, strict=True)
         )
 
-    wide = {
+    wide: dict[str, Callable[..., Any]] = {
         f"_mm{bits}_{name}": f
         for bits, n in ((256, 4), (512, 8))
         for name, f in {
@@ -102,13 +102,15 @@ def make(world: World) -> dict[str, Callable[..., Any]]:
             "mul_epu32": lanes(lambda x, y: w.multiply(low32(x), low32(y))),
         }.items()
     }  # fmt: skip
-    return wide | {
+    more: dict[str, Callable[..., Any]] = {
         "_mm256_store_si256": lambda p, x: p.to.__setitem__(p.at, x), "_mm512_store_si512": store_words,
         "_mm256_set1_epi64x": spread(4), "_mm512_set1_epi64": spread(8),
         "_mm256_setr_epi64x": lambda *x: Vector(map(word64, x)),
         "_mm512_setzero_si512": lambda: spread(8)(0),
         "_mm512_madd52lo_epu64": lanes(madd(False)), "_mm512_madd52hi_epu64": lanes(madd(True)),
-        "_mm512_shrdi_epi64": lambda x, y, n: Vector(concatenated_right(a, b, n) for a, b in zip(x, y, strict=True)),
+        "_mm512_shrdi_epi64": lambda x, y, n: Vector(
+            concatenated_right(a, b, n) for a, b in zip(x, y, strict=True)
+        ),
         "_mm512_permutexvar_epi64": permute,
         "_mm512_maskz_permutexvar_epi64": lambda m, i, x: choose(spread(8)(0), m, permute(i, x)),
         "_mm512_mask_mov_epi64": choose,
@@ -131,3 +133,4 @@ def make(world: World) -> dict[str, Callable[..., Any]]:
         "chapoly_load64": lambda p: p.to.load64(p.at),
         "chapoly_wipe": lambda *_: None, "chapoly_wipe_few": lambda *_: None,
     }  # fmt: skip
+    return wide | more

@@ -140,14 +140,12 @@ class World:
             a, b = self.interval(below)
             if a >= 0 and b < 2**v:  # it cannot reach the bits that are left
                 return self.floor(Poly({m: c >> v for m, c in rest.items() if valuation(c) >= v}), n - v)
-        for (
-            monomial,
-            c,
-        ) in rest.items():  # of integers a, b: floor((a + floor(b / 2^m)) / 2^n) with one floor only
+        # floor((a + floor(b / 2^m)) / 2^n), of integers a and b, with one floor only
+        for monomial, c in rest.items():
             if c == 1 and len(monomial) == 1 and (inner := self.atoms[monomial[0]].floor_of):
-                b, m = inner
+                below, m = inner
                 others = Poly({k: v << m for k, v in rest.items() if k != monomial})
-                return self.floor(others.plus(b), n + m)
+                return self.floor(others.plus(below), n + m)
         if (rest, n) not in self.floors:
             self.floors[rest, n] = self.atom(f"floor/2^{n}", (low >> n, high >> n), (rest, n))
         return self.floors[rest, n]
