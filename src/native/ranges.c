@@ -49,7 +49,7 @@ void chapoly_poly1305_join(chapoly_poly1305 *mac, chapoly_poly1305 *part, uint64
 {
     uint32_t h[5], power[5]; /* r, r^2, r^4, ... */
 
-    chapoly_split(h, mac->h); /* h[2] <= 4, so that h4 < 2^26 + 2^24 */
+    chapoly_split(h, mac->h); /* mac->h[2] <= 4, so that h4 < 2^26 + 2^24 */
     chapoly_split(power, (const uint64_t[3]){mac->r[0], mac->r[1], 0});
     for (uint64_t blocks = len / 16; blocks > 0; blocks >>= 1) {
         if (blocks & 1)

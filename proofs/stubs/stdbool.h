@@ -1,0 +1,3 @@
+#define bool int
+#define true 1
+#define false 0

@@ -1,0 +1,2 @@
+typedef unsigned long size_t;
+#define NULL 0
