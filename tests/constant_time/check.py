@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Whether time and addresses of the native code depend on secrets: check.py [--short].
+
+Each kernel that this CPU can run is built and watched in three ways:
+
+memcheck  valgrind knows key, plaintext and what was computed of them as undefined, and reports each branch and
+          address that depends on it: portable, sse2, avx2 (valgrind does not know AVX-512)
+msan      clang's MemorySanitizer does the same for all kernels; empty barriers are left out and the additions
+          with carry of poly1305_x64.h written in C, since it does not see through inline assembly
+trace     steps.c follows each call, one instruction at a time: the addresses of what is executed must be the
+          same for all secrets. This sees assembly as it is, but no addresses of data.
+barrier   the machine code of the comparison of tags has no jump
+division  the machine code divides nowhere but where only lengths are
+
+Then faults are planted in copies of the sources, each of which must be reported. Whether a tag was valid is the
+one thing that may be known. Needs gcc, clang-19 with its sanitizers, valgrind and binutils; if one is missing
+that is an error. --short takes -O2 and fewer secrets and lengths, the full form -O2, -O3 and -O3 -flto.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NATIVE = HERE.parents[1] / "src" / "native"
+COMPILERS = {"gcc": "gcc", "clang": "clang-19"}
+ENTRIES = (
+    "chacha mac encrypt12 encrypt24 decrypt12 decrypt24 decrypt12inplace decrypt12forged decrypt12inplaceforged "
+    "parts encryptmany decryptmany decryptmanyforged compare compareforged"
+).split()
+LENGTHS = (0, 1, 16, 63, 64, 114, 256, 257, 600, 1025, 2048)
+DIVIDES = {"chapoly_aead_part_by_strips"}  # the length of a strip, of how many blocks a pass has
+DIVISION = re.compile(r"\s(?:i?div[bwlq]?|v?div[sp][sd]|v?sqrt[sp][sd])\s")
+ENTERED = re.compile(r"[0-9a-f]+ <(.+)>:")
+CARRIES = """
+#define ADD_3(a0, a1, a2, b0, b1, b2)                                                  \\
+    do {                                                                               \\
+        const uint128 s0 = (uint128)(a0) + (uint64_t)(b0);                             \\
+        const uint128 s1 = (uint128)(a1) + (uint64_t)(b1) + (uint64_t)(s0 >> 64);      \\
+        (a2) += (uint64_t)(b2) + (uint64_t)(s1 >> 64);                                 \\
+        (a0) = (uint64_t)s0, (a1) = (uint64_t)s1;                                      \\
+    } while (0)
+#define ADD_2(a0, a1, b0, b1)                     \\
+    do {                                          \\
+        uint64_t none = 0;                        \\
+        ADD_3(a0, a1, none, b0, b1, 0);           \\
+        (void)none;                               \\
+    } while (0)
+
+"""
+
+BARRIER = '__asm__("" : "+r"(difference));'
+# What is planted where, what runs into it, and which checks must report it.
+FAULTS = {
+    "early exit": (
+        "poly1305.c",
+        BARRIER,
+        BARRIER + "\n    for (int i = 0; i < 15; i++)\n        if (((volatile const uint8_t *)a)[i] != b[i])"
+        "\n            return false;",
+        "compareforged",
+        ("memcheck", "msan", "trace", "barrier"),
+    ),
+    "secret index": (
+        "poly1305.c",
+        "uint64_t carry = g0 < 5;",
+        "static const volatile uint8_t table[256];\n    g0 += table[h[0] & 255];\n    uint64_t carry = g0 < 5;",
+        "mac",
+        ("memcheck", "msan"),
+    ),
+    "secret branch": (
+        "poly1305.c",
+        "uint64_t carry = g0 < 5;",
+        "static volatile int seen;\n    if (h[0] & 1)\n        seen++;\n    uint64_t carry = g0 < 5;",
+        "mac",
+        ("memcheck", "msan", "trace"),
+    ),
+    "secret division": (
+        "poly1305.c",
+        "uint64_t carry = g0 < 5;",
+        "static volatile uint64_t seen;\n    seen = 1000003 / (h[0] | 1);\n    uint64_t carry = g0 < 5;",
+        "mac",
+        ("msan", "division"),
+    ),
+}
+DEFINES = {"memcheck": "-DMEMCHECK", "msan": "-DMSAN", "trace": "-DTRACED"}
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    """What became of the command, which a missing tool would stop."""
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+
+
+def must(*command: object) -> str:
+    """What the command prints; it must succeed."""
+    done = run(*command)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Build:
+    """The sources compiled in one way, and a driver of them for each check."""
+
+    def __init__(self, where: Path, compiler: str, flags: tuple[str, ...], sanitized: bool) -> None:
+        self.where, self.sanitized = where, sanitized
+        self.name = " ".join((compiler, *flags))
+        sanitizer = ("-fsanitize=memory",) if sanitized else ()
+        self.command = (COMPILERS[compiler], "-std=c11", "-g", "-fno-omit-frame-pointer", *flags, *sanitizer)
+        self.sources = where / "native"
+        shutil.copytree(NATIVE, self.sources)
+        if sanitized:
+            for path in self.sources.rglob("*.[ch]"):
+                text = re.sub(r'__asm__\("" : "\+[^;]*\);', "(void)0;", path.read_text())
+                if path.name == "poly1305_x64.h":
+                    head, rest = text.split("#define ADD_2", 1)
+                    text = head + CARRIES + rest[rest.index("/*\n * With 2^128 r1") :]
+                path.write_text(text)
+        folders = (self.sources, self.sources / "portable", self.sources / "x86")
+        self.objects = [self.compile(path) for folder in folders for path in sorted(folder.glob("*.c"))]
+
+    def compile(self, path: Path, *more: object) -> Path:
+        """One source file to an object beside it."""
+        to = path.with_suffix(".o")
+        rename = ("-Dchapoly_tag_equal=compared_tags",) if path.name == "poly1305.c" else ()
+        must(*self.command, *rename, *more, "-I", self.sources, "-c", path, "-o", to)
+        return to
+
+    def driver(self, method: str) -> Path:
+        """The program for a check, linked with what is compiled now."""
+        to = self.where / f"driver-{method}"
+        more = ("-I", self.sources, DEFINES[method], HERE / "driver.c", *self.objects, "-o", to)
+        must(*self.command, *more)
+        return to
+
+    def plant(self, file: str, before: str, after: str) -> str:
+        """Changes a source file, and gives back what it was; restore() undoes it."""
+        path = self.sources / file
+        text = path.read_text()
+        before = before.replace(BARRIER, "(void)0;") if self.sanitized else before
+        assert text.count(before) == 1, f"{before!r} is not once in {file}"
+        path.write_text(text.replace(before, after.replace(BARRIER, "(void)0;") if self.sanitized else after))
+        self.compile(path)
+        return text
+
+    def restore(self, file: str, text: str) -> None:
+        """The sources as they are."""
+        (self.sources / file).write_text(text)
+        self.compile(self.sources / file)
+
+    def disassembly(self) -> str:
+        """All machine code, of which link-time optimisation leaves the linked program alone."""
+        lto = "-flto" in self.command
+        return "".join(
+            must("objdump", "-d", "--no-show-raw-insn", path)
+            for path in ([self.driver("trace")] if lto else self.objects)
+        )
+
+
+def bodies(disassembly: str) -> dict[str, list[str]]:
+    """The instructions of each function."""
+    found: dict[str, list[str]] = {}
+    body: list[str] = []
+    for line in disassembly.splitlines():
+        if match := ENTERED.match(line):
+            body = found.setdefault(match[1], [])
+        elif line.strip():
+            body.append(line)
+    return found
+
+
+def complaint(build: Build, method: str, steps: Path, case: tuple[str, str, int], secrets: int) -> str:
+    """What the check has against this call, or nothing."""
+    if method == "barrier":
+        jumps = [line for line in bodies(build.disassembly())["compared_tags"] if re.search(r"\tj[a-z]+ ", line)]
+        return "\n".join(jumps)
+    if method == "division":
+        functions = bodies(build.disassembly())
+        own = {name: body for name, body in functions.items() if name.split(".")[0] not in DIVIDES}
+        return "\n".join(f"{n}: {line}" for n, body in own.items() for line in body if DIVISION.search(line))
+    program = build.where / f"driver-{method}"
+    arguments = (program, *case, secrets if method == "trace" else 2)
+    if method == "memcheck":
+        done = run("valgrind", "-q", "--error-exitcode=9", *arguments)
+    elif method == "msan":
+        done = run(*arguments)
+    else:
+        done = run(steps, *arguments)
+        traces = done.stdout.splitlines()
+        if done.returncode == 0 and len(traces) == secrets and len(set(traces)) == 1:
+            return ""
+        return f"{len(set(traces))} traces of {len(traces)} calls\n{done.stderr}"
+    return done.stderr or (f"exit {done.returncode}" if done.returncode != 0 else "")
+
+
+def main() -> int:
+    """Runs all checks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="-O2, 8 secrets, 4 lengths")
+    parser.add_argument("--kernel", action="append", help="only this one (may be repeated)")
+    parser.add_argument("--method", action="append", help="only memcheck, msan, trace, barrier or division")
+    options = parser.parse_args()
+    for tool in (*COMPILERS.values(), "valgrind", "objdump"):
+        if shutil.which(tool) is None:
+            raise SystemExit(f"{tool} is missing")
+    os.environ["MSAN_OPTIONS"] = "exitcode=9"
+    levels = [("-O2",)] if options.short else [("-O2",), ("-O3",), ("-O3", "-flto")]
+    builds = [(c, flags, False) for flags in levels for c in COMPILERS]
+    builds += [("clang", flags, True) for flags in levels[:2]]
+    lengths, secrets = ((0, 114, 600, 1040), 8) if options.short else (LENGTHS, 32)
+    failures = 0
+
+    def report(title: str, calls: int, began: float, wrong: str) -> None:
+        nonlocal failures
+        failures += bool(wrong)
+        verdict = f"FAILED\n{wrong}" if wrong else "ok"
+        print(f"{title:<48} {calls:>4} calls {time.monotonic() - began:6.1f} s  {verdict}", flush=True)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        steps = Path(scratch) / "steps"
+        must("gcc", "-O2", HERE / "steps.c", "-o", steps)
+        for number, (compiler, flags, sanitized) in enumerate(builds):
+            where = Path(scratch) / str(number)
+            where.mkdir()
+            build = Build(where, compiler, flags, sanitized)
+            methods = ("msan",) if sanitized else ("memcheck", "trace", "barrier", "division")
+            methods = tuple(m for m in methods if not options.method or m in options.method)
+            for method in methods:
+                began = time.monotonic()
+                if method in ("barrier", "division"):
+                    report(f"{build.name} {method}", 0, began, complaint(build, method, steps, ("", "", 0), 0))
+                    continue
+                for kernel in must(build.driver(method)).split():
+                    if (method == "memcheck" and "512" in kernel) or kernel not in (options.kernel or [kernel]):
+                        continue
+                    began = time.monotonic()
+                    cases = [(kernel, e, n) for e in ENTRIES for n in lengths if n == 1040 or "many" not in e or n <= 600]
+                    if method == "trace":  # forty messages at a time take a step each
+                        cases = [case for case in cases if "many" not in case[1] or case[2] <= 114]
+                    wrong = ""
+                    for case in cases:
+                        if found := complaint(build, method, steps, case, secrets):
+                            wrong = f"{' '.join(map(str, case))}: {found}"
+                            break
+                    report(f"{build.name} {method} {kernel}", len(cases), began, wrong)
+            for name, (file, before, after, entry, reporting) in FAULTS.items():
+                text = build.plant(file, before, after)
+                for method in (m for m in reporting if m in methods):
+                    began = time.monotonic()
+                    if method in DEFINES:
+                        build.driver(method)
+                    found = complaint(build, method, steps, ("portable", entry, 600), 32)
+                    wrong = "" if found and "exit 2" not in found else "the planted fault was not reported"
+                    report(f"{build.name} {method} planted: {name}", 1, began, wrong)
+                build.restore(file, text)
+    print(f"{failures} failed" if failures else "all as it must be")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
