@@ -13,8 +13,8 @@ barrier   the machine code of the comparison of tags has no jump
 division  the machine code divides nowhere but where only lengths are
 
 Then faults are planted in copies of the sources, and each must be reported. Whether a tag was valid is all
-that may be known. Needs gcc, clang-19 with its sanitizers, valgrind and binutils; if one is missing that is an
-error. --short takes -O2 and fewer secrets and lengths, the full form -O2, -O3 and -O3 -flto.
+that may be known. Needs gcc, clang-19 with its sanitizers, valgrind and binutils; if one is missing that
+is an error. --short takes -O2 and fewer secrets and lengths, the full form -O2, -O3 and -O3 -flto.
 """
 
 import argparse
@@ -45,6 +45,7 @@ ENTRIES = (
     *("decrypt12inplace", "decrypt12forged", "decrypt12inplaceforged"),
     *("encryptmany", "decryptmany", "decryptmanyforged"),
 )
+Cases = list[tuple[str, int]]
 LENGTHS = (0, 1, 16, 63, 64, 114, 256, 257, 600, 1025, 2048)
 DIVIDES = {"chapoly_aead_part_by_strips"}  # the length of a strip, of how many blocks a pass has
 DIVISION = re.compile(r"\s(?:i?div[bwlq]?|v?div[sp][sd]|v?sqrt[sp][sd])\s")
@@ -194,8 +195,8 @@ def bodies(disassembly: str) -> dict[str, list[str]]:
     return found
 
 
-def complaint(build: Build, method: str, steps: Path, case: tuple[str, str, int], secrets: int) -> str:
-    """What the check has against this call, or nothing."""
+def complaint(build: Build, method: str, steps: Path, kernel: str, cases: Cases, secrets: int) -> str:
+    """What the check has against these calls, or nothing."""
     if method == "barrier":
         jumps = [
             line for line in bodies(build.disassembly())["compared_tags"] if re.search(r"\tj[a-z]+ ", line)
@@ -206,7 +207,12 @@ def complaint(build: Build, method: str, steps: Path, case: tuple[str, str, int]
         own = {name: body for name, body in functions.items() if name.split(".")[0] not in DIVIDES}
         return "\n".join(f"{n}: {line}" for n, body in own.items() for line in body if DIVISION.search(line))
     program = build.where / f"driver-{method}"
-    arguments = (program, *case, secrets if method == "trace" else 2)
+    arguments = (
+        program,
+        kernel,
+        secrets if method == "trace" else 2,
+        *(word for case in cases for word in case),
+    )
     if method == "memcheck":
         done = run("valgrind", "-q", "--error-exitcode=9", *arguments)
     elif method == "msan":
@@ -214,16 +220,17 @@ def complaint(build: Build, method: str, steps: Path, case: tuple[str, str, int]
     else:
         done = run(steps, *arguments)
         traces = done.stdout.splitlines()
-        if done.returncode == 0 and len(traces) == secrets and len(set(traces)) == 1:
-            return ""
-        return f"{len(set(traces))} traces of {len(traces)} calls\n{done.stderr}"
+        if done.returncode == 0 and len(traces) == secrets * len(cases):
+            each = ((case, traces[i * secrets : (i + 1) * secrets]) for i, case in enumerate(cases))
+            differ = ((case, len(set(calls))) for case, calls in each if len(set(calls)) > 1)
+            return "\n".join(f"{count} traces of {secrets} calls: {case}" for case, count in differ)
     return done.stderr or (f"exit {done.returncode}" if done.returncode != 0 else "")
 
 
-def cases_of(kernel: str, method: str, lengths: tuple[int, ...]) -> list[tuple[str, str, int]]:
+def cases_of(method: str, lengths: tuple[int, ...]) -> Cases:
     """Every entry point with every length; forty messages at a time with short ones."""
     longest = 114 if method == "trace" else 600
-    return [(kernel, e, n) for e in ENTRIES for n in lengths if "many" not in e or n <= longest]
+    return [(e, n) for e in ENTRIES for n in lengths if "many" not in e or n <= longest]
 
 
 def main() -> int:
@@ -265,7 +272,7 @@ def main() -> int:
             for method in methods:
                 if method not in DEFINES:
                     began = time.monotonic()
-                    wrong = complaint(build, method, steps, ("", "", 0), 0)
+                    wrong = complaint(build, method, steps, "", [], 0)
                     report(f"{build.name} {method}", 0, began, wrong)
                     continue
                 kernels = must(build.driver(method)).split()
@@ -273,9 +280,8 @@ def main() -> int:
                     if method == "memcheck" and "512" in kernel:
                         continue
                     began = time.monotonic()
-                    cases = cases_of(kernel, method, lengths)
-                    found = ((case, complaint(build, method, steps, case, secrets)) for case in cases)
-                    wrong = next((f"{case}: {why}" for case, why in found if why), "")
+                    cases = cases_of(method, lengths)
+                    wrong = complaint(build, method, steps, kernel, cases, secrets)
                     report(f"{build.name} {method} {kernel}", len(cases), began, wrong)
             for name, (file, before, after, entry, reporting) in FAULTS.items():
                 text = build.plant(file, before, after)
@@ -283,7 +289,7 @@ def main() -> int:
                     began = time.monotonic()
                     if method in DEFINES:
                         build.driver(method)
-                    said = complaint(build, method, steps, ("portable", entry, 600), 32)
+                    said = complaint(build, method, steps, "portable", [(entry, 600)], 32)
                     wrong = "" if re.search(REPORTS[method], said) else f"not reported: {said}"
                     report(f"{build.name} {method} planted: {name}", 1, began, wrong)
                 build.restore(file, text)

@@ -1,6 +1,6 @@
 /*
- * One entry point of one kernel on secrets of many kinds: driver KERNEL ENTRY LENGTH SECRETS. Without arguments it lists
- * the kernels that this CPU can run.
+ * Entry points of a kernel on secrets of many kinds: driver KERNEL SECRETS ENTRY LENGTH... with so many secrets for each
+ * entry and length. Without arguments it lists the kernels that this CPU can run.
  *
  * What counts as secret is marked for the checker that this was built for: -DMEMCHECK (valgrind), -DMSAN (clang's
  * MemorySanitizer) or -DTRACED (steps.c, which follows each call between two marks). The build calls the comparison of
@@ -95,7 +95,7 @@ static int call(const chapoly_kernel *kernel, const char *entry, size_t len, uns
             tag[s % 16] ^= 1;
         for (int i = 0; i < PACKETS; i++)
             memcpy(tags[i], tag, sizeof tag);
-    } else if (strcmp(entry, "compare") == 0) {
+    } else if (strncmp(entry, "compare", 7) == 0) {
         fill(tag, sizeof tag, s, 3);
         memcpy(data, tag, sizeof tag);
         data[s % 16] ^= bad ? 0x80 : 0;
@@ -150,15 +150,16 @@ int main(int argc, char **argv)
     for (size_t i = 0; (each = chapoly_kernel_at(i)) != NULL; i++) {
         if (argc == 1 && chapoly_kernel_obstacle(each) == NULL)
             puts(chapoly_kernel_name(each));
-        if (argc == 5 && strcmp(chapoly_kernel_name(each), argv[1]) == 0)
+        if (argc > 1 && strcmp(chapoly_kernel_name(each), argv[1]) == 0)
             kernel = each;
     }
     if (argc == 1)
         return 0;
-    if (kernel == NULL || strtoul(argv[3], NULL, 10) > MOST)
+    if (kernel == NULL || argc < 5 || argc % 2 == 0)
         return 2;
-    for (unsigned s = 0; s < strtoul(argv[4], NULL, 10); s++)
-        if (call(kernel, argv[2], (size_t)strtoul(argv[3], NULL, 10), s) != 0)
-            return 2;
+    for (int i = 3; i < argc; i += 2)
+        for (unsigned s = 0; s < strtoul(argv[2], NULL, 10); s++)
+            if (call(kernel, argv[i], (size_t)strtoul(argv[i + 1], NULL, 10), s) != 0)
+                return 2;
     return 0;
 }
