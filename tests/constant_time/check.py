@@ -5,8 +5,8 @@ Each kernel that this CPU can run is built and watched:
 
 memcheck  valgrind knows key, plaintext and what is computed of them as undefined, and reports each branch and
           address that depends on it: portable, sse2, avx2 (valgrind does not know AVX-512)
-msan      clang's MemorySanitizer does the same for all kernels; empty barriers are left out and the additions
-          with carry of poly1305_x64.h written in C, since it does not see through inline assembly
+msan      clang's MemorySanitizer does the same for all kernels but avx2, which has more inline assembly than it
+          sees through; empty barriers are left out, the additions with carry of poly1305_x64.h written in C
 trace     steps.c follows each call, one instruction at a time: the addresses of what is executed must be the
           same for all secrets. This sees assembly as it is, but no addresses of data.
 barrier   the machine code of the comparison of tags has no jump
@@ -91,6 +91,14 @@ FAULTS = {
         "uint64_t carry = g0 < 5;",
         "static volatile int seen;\n    if (h[0] & 1)\n        seen++;\n    uint64_t carry = g0 < 5;",
         "mac",
+        ("memcheck", "msan", "trace"),
+    ),
+    "branch on plaintext": (
+        "aead.c",
+        "memcpy(plaintext, held, len);",
+        "{\n        static volatile int seen;\n        if (held[len - 1] & 1)\n            seen++;\n"
+        "        memcpy(plaintext, held, len);\n    }",
+        "decrypt12",
         ("memcheck", "msan", "trace"),
     ),
     "secret division": (
@@ -233,6 +241,15 @@ def cases_of(method: str, lengths: tuple[int, ...]) -> Cases:
     return [(e, n) for e in ENTRIES for n in lengths if "many" not in e or n <= longest]
 
 
+def kernels_of(build: Build, method: str, wanted: list[str] | None) -> list[str]:
+    """The kernels that this check can look at; a driver is built for it. One is enough where nothing runs."""
+    if method not in DEFINES:
+        return ["portable"]
+    kernels = must(build.driver(method)).split()
+    blind = {"memcheck": ("avx512", "avx512vl"), "msan": ("avx2",)}.get(method, ())
+    return [kernel for kernel in kernels if kernel not in blind and kernel in (wanted or kernels)]
+
+
 def main() -> int:
     """Runs all checks."""
     parser = argparse.ArgumentParser(
@@ -256,7 +273,7 @@ def main() -> int:
         nonlocal failures
         failures += bool(wrong)
         verdict = f"FAILED\n{wrong}" if wrong else "ok"
-        print(f"{title:<48} {calls:>4} calls {time.monotonic() - began:6.1f} s  {verdict}", flush=True)
+        print(f"{title:<60} {calls:>4} calls {time.monotonic() - began:6.1f} s  {verdict}", flush=True)
 
     with tempfile.TemporaryDirectory() as scratch:
         steps = Path(scratch) / "steps"
@@ -275,10 +292,7 @@ def main() -> int:
                     wrong = complaint(build, method, steps, "", [], 0)
                     report(f"{build.name} {method}", 0, began, wrong)
                     continue
-                kernels = must(build.driver(method)).split()
-                for kernel in [kernel for kernel in kernels if kernel in (options.kernel or kernels)]:
-                    if method == "memcheck" and "512" in kernel:
-                        continue
+                for kernel in kernels_of(build, method, options.kernel):
                     began = time.monotonic()
                     cases = cases_of(method, lengths)
                     wrong = complaint(build, method, steps, kernel, cases, secrets)
@@ -286,12 +300,11 @@ def main() -> int:
             for name, (file, before, after, entry, reporting) in FAULTS.items():
                 text = build.plant(file, before, after)
                 for method in [method for method in reporting if method in methods]:
-                    began = time.monotonic()
-                    if method in DEFINES:
-                        build.driver(method)
-                    said = complaint(build, method, steps, "portable", [(entry, 600)], 32)
-                    wrong = "" if re.search(REPORTS[method], said) else f"not reported: {said}"
-                    report(f"{build.name} {method} planted: {name}", 1, began, wrong)
+                    for kernel in kernels_of(build, method, options.kernel):
+                        began = time.monotonic()
+                        said = complaint(build, method, steps, kernel, [(entry, 600)], 32)
+                        wrong = "" if re.search(REPORTS[method], said) else f"not reported: {said}"
+                        report(f"{build.name} {method} {kernel} planted: {name}", 1, began, wrong)
                 build.restore(file, text)
     print(f"{failures} failed" if failures else "all as it must be")
     return 1 if failures else 0

@@ -1,6 +1,6 @@
 /*
- * Entry points of a kernel on secrets of many kinds: driver KERNEL SECRETS ENTRY LENGTH... with so many secrets for each
- * entry and length. Without arguments it lists the kernels that this CPU can run.
+ * Entry points of a kernel on secrets of many kinds: driver KERNEL SECRETS ENTRY LENGTH... with so many secrets for
+ * each. Without arguments it lists the kernels that this CPU can run.
  *
  * What counts as secret is marked for the checker that this was built for: -DMEMCHECK (valgrind), -DMSAN (clang's
  * MemorySanitizer) or -DTRACED (steps.c, which follows each call between two marks). The build calls the comparison of
