@@ -5,8 +5,8 @@ Each kernel that this CPU can run is built and watched:
 
 memcheck  valgrind knows key, plaintext and what is computed of them as undefined, and reports each branch and
           address that depends on it: portable, sse2, avx2 (valgrind does not know AVX-512)
-msan      clang's MemorySanitizer does the same for all kernels but avx2, which has more inline assembly than it
-          sees through; empty barriers are left out, the additions with carry of poly1305_x64.h written in C
+msan      clang's MemorySanitizer does the same for all kernels but avx2, which has inline assembly that it
+          cannot see through; empty barriers are left out, and the additions of poly1305_x64.h written in C
 trace     steps.c follows each call, one instruction at a time: the addresses of what is executed must be the
           same for all secrets. This sees assembly as it is, but no addresses of data.
 barrier   the machine code of the comparison of tags has no jump
