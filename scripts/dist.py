@@ -33,6 +33,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection, SymbolTableSection
 from packageurl import PackageURL
 
 CHECKOUT = Path(__file__).parents[1]
@@ -239,7 +240,7 @@ def bill_of_materials(wheel: Path) -> str:
     bom.metadata.timestamp = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The Component this BOM is describing")  # it depends on nothing
-        text = JsonV1Dot6(bom).output_as_string(indent=2)
+        text: str = JsonV1Dot6(bom).output_as_string(indent=2)
     if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
         sys.exit(f"the bill of materials of {wheel.name} is not valid: {error}")
     return text + "\n"
@@ -271,13 +272,12 @@ def check_hardening(wheel: Path, target: Target) -> None:
         elf = ELFFile(file)
         segments = {segment["p_type"]: segment for segment in elf.iter_segments()}
         dynamic = elf.get_section_by_name(".dynamic")
+        symbols = elf.get_section_by_name(".dynsym")
         assert isinstance(dynamic, DynamicSection)
+        assert isinstance(symbols, SymbolTableSection)
         flags = sum(tag["d_val"] for tag in dynamic.iter_tags("DT_FLAGS"))
         features = {
-            "stack protector": any(
-                symbol.name == "__stack_chk_fail"
-                for symbol in elf.get_section_by_name(".dynsym").iter_symbols()
-            ),
+            "stack protector": any(symbol.name == "__stack_chk_fail" for symbol in symbols.iter_symbols()),
             "RELRO": "PT_GNU_RELRO" in segments,
             "immediate binding": bool(flags & 8),  # DF_BIND_NOW
             "no executable stack": not segments["PT_GNU_STACK"]["p_flags"] & 1,  # PF_X
@@ -292,7 +292,7 @@ def check_hardening(wheel: Path, target: Target) -> None:
 def marks(elf: ELFFile) -> int:
     """The bits of GNU_PROPERTY_X86_FEATURE_1_AND or GNU_PROPERTY_AARCH64_FEATURE_1_AND."""
     section = elf.get_section_by_name(".note.gnu.property")
-    if section is None:
+    if not isinstance(section, NoteSection):
         return 0
     found = (
         int(entry["pr_data"])
@@ -371,7 +371,8 @@ def main() -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     for file in made:
-        print(digest(file), shutil.copy(file, DIST).name)
+        shutil.copy(file, DIST)
+        print(digest(file), file.name)
     print(f"all of it in {time.monotonic() - began:.0f} s")
 
 
