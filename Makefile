@@ -9,6 +9,7 @@
 #   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make fuzz         every kernel beside the portable one, asked by a coverage-guided fuzzer, for two minutes; needs clang
 #   make bench-peers  chapoly beside the other libraries, written to docs/benchmarks; PEERS=--quick, PEERS=--help
+#   make dist         the sdist and the wheels, in dist: built twice, checked, run; PYTHON must be CPython 3.11
 #   make docs         the documentation, in build/docs, and its examples beside other libraries
 #   make clean        remove .venv and build
 
@@ -18,7 +19,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-c test-builds big dev lint sanitize fuzz bench-peers docs clean prerequisites
+.PHONY: demo test test-c test-builds big dev lint sanitize fuzz bench-peers dist docs clean prerequisites
 
 demo: .venv/installed
 	$(pip) install --group demo
@@ -71,6 +72,14 @@ bench-peers: prerequisites
 	[ -n "$(WHEEL)" ] || $(pip) wheel --no-build-isolation --no-deps --wheel-dir $(abi3) . \
 		-Csetup-args=-Dnative=enabled -Csetup-args=-Dpython.allow_limited_api=true
 	build/peers/bin/python bench/peers --wheel $(or $(WHEEL),$(abi3)/*.whl) $(PEERS)
+
+# Tools of exactly the versions in pyproject.toml, in an environment of their own.
+dist: pip := build/dist-tools/bin/python -m pip --disable-pip-version-check --quiet
+dist: prerequisites
+	[ -x build/dist-tools/bin/python ] || $(PYTHON) -m venv build/dist-tools
+	$(pip) install --upgrade pip
+	$(pip) install --group dist
+	build/dist-tools/bin/python scripts/dist.py
 
 # Built without the network; any warning is an error.
 docs: .venv/installed
