@@ -8,6 +8,7 @@
 #   make big          messages over 4 GiB; takes 6 GiB of memory and a few minutes
 #   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make fuzz         every kernel beside the portable one, asked by a coverage-guided fuzzer, for two minutes; needs clang
+#   make proofs       Poly1305's arithmetic, as the source has it, and planted faults
 #   make bench-peers  chapoly beside the other libraries, written to docs/benchmarks; PEERS=--quick, PEERS=--help
 #   make dist         the sdist and the wheels, in dist: built twice, checked, run; PYTHON must be CPython 3.11
 #   make docs         the documentation, in build/docs, and its examples beside other libraries
@@ -19,7 +20,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-c test-builds big dev lint sanitize fuzz bench-peers dist docs clean prerequisites
+.PHONY: demo test test-c test-builds big dev lint sanitize fuzz proofs bench-peers dist docs clean prerequisites
 
 demo: .venv/installed
 	$(pip) install --group demo
@@ -56,6 +57,10 @@ sanitize: .venv/installed
 
 fuzz: .venv/tools
 	scripts/fuzz
+
+proofs: .venv/tools
+	$(pip) install --group proofs
+	$(python) proofs/check.py
 
 # The newest of each library, chapoly built from this source by gcc, and beside it the abi3 wheel: one built here,
 # or WHEEL=FILE.
