@@ -7,8 +7,10 @@
 #   make test-builds  the forms in which chapoly is built, and what each build does when something is missing
 #   make big          messages over 4 GiB; takes 6 GiB of memory and a few minutes
 #   make sanitize     the tests under AddressSanitizer and UndefinedBehaviorSanitizer
-#   make fuzz         every kernel beside the portable one, asked by a coverage-guided fuzzer, for two minutes; needs clang
-#   make proofs       Poly1305's arithmetic, as the source has it, and planted faults
+#   make assure       proofs, constant-time and fuzz: each plants faults that it has to report
+#   make proofs       Poly1305's arithmetic, as the source has it
+#   make constant-time  what depends on secrets, by valgrind, MemorySanitizer and in machine code
+#   make fuzz         calls made up by libFuzzer, asked of every kernel, for two minutes
 #   make bench-peers  chapoly beside the other libraries, written to docs/benchmarks; PEERS=--quick, PEERS=--help
 #   make dist         the sdist and the wheels, in dist: built twice, checked, run; PYTHON must be CPython 3.11
 #   make docs         the documentation, in build/docs, and its examples beside other libraries
@@ -20,7 +22,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pip := $(python) -m pip --disable-pip-version-check --quiet
 sources := pyproject.toml meson.build meson.options $(shell find src -type f -not -name '*.pyc')
 
-.PHONY: demo test test-c test-builds big dev lint sanitize fuzz proofs bench-peers dist docs clean prerequisites
+.PHONY: demo test test-c test-builds big dev lint sanitize assure proofs constant-time fuzz bench-peers dist docs clean prerequisites
 
 demo: .venv/installed
 	$(pip) install --group demo
@@ -54,6 +56,11 @@ big: .venv/installed
 
 sanitize: .venv/installed
 	scripts/sanitize
+
+assure: proofs constant-time fuzz
+
+constant-time:
+	$(PYTHON) tests/constant_time/check.py --short --method memcheck --method msan --method barrier --method division
 
 fuzz: .venv/tools
 	scripts/fuzz
