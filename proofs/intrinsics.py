@@ -1,4 +1,4 @@
-"""The intrinsics that the Poly1305 kernels use, lane by lane, on words; taken to be right, no CPU is asked."""
+"""The intrinsics that the Poly1305 kernels use, lane by lane, on words; taken to be right, not compared."""
 
 from __future__ import annotations
 
