@@ -347,8 +347,9 @@ def test_a_hundred_thousand_calls_grow_nothing(request: pytest.FixtureRequest, n
             with suppress(*REFUSALS):
                 entry(chapoly, name)(**arguments)
 
-    emulated = request.config.getoption("--pure-vectors-only")
-    number = 2_000 if emulated or chapoly.kernel == "pure" else 100_000
+    number = 10_000 if request.config.getoption("--one-kernel") else 100_000  # as elsewhere there were so many
+    if request.config.getoption("--pure-vectors-only") or chapoly.kernel == "pure":
+        number = 2_000  # which take as long
     calls(1000)
     few = number / 200  # what one of a hundred calls loses is more
     for _ in range(20):  # the interpreter keeps something now and then; what calls keep, they keep every time
