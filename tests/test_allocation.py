@@ -347,7 +347,9 @@ def test_a_hundred_thousand_calls_grow_nothing(request: pytest.FixtureRequest, n
             with suppress(*REFUSALS):
                 entry(chapoly, name)(**arguments)
 
-    number = 10_000 if request.config.getoption("--one-kernel") else 100_000  # as elsewhere there were so many
+    number = (
+        10_000 if request.config.getoption("--one-kernel") else 100_000
+    )  # as elsewhere there were so many
     if request.config.getoption("--pure-vectors-only") or chapoly.kernel == "pure":
         number = 2_000  # which take as long
     calls(1000)
