@@ -36,8 +36,13 @@ static uint32_t number(input *in, uint32_t below)
 
 static void bytes_of(input *in, uint8_t *p, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        p[i] = byte_of(in);
+    const size_t there = in->left < len ? in->left : len;
+
+    memset(p, 0, len);
+    if (there > 0)
+        memcpy(p, in->at, there);
+    in->at += there;
+    in->left -= there;
 }
 
 /* ---- Memory as long as what it is for, so that AddressSanitizer sees what goes beyond. ---- */
