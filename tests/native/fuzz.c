@@ -39,10 +39,11 @@ static void bytes_of(input *in, uint8_t *p, size_t len)
     const size_t there = in->left < len ? in->left : len;
 
     memset(p, 0, len);
-    if (there > 0)
+    if (there > 0) {
         memcpy(p, in->at, there);
-    in->at += there;
-    in->left -= there;
+        in->at += there;
+        in->left -= there;
+    }
 }
 
 /* ---- Memory as long as what it is for, so that AddressSanitizer sees what goes beyond. ---- */
