@@ -94,10 +94,10 @@ INLINE void xor_blocks(uint8_t *dst, const uint8_t *src, size_t len, size_t stri
 /* ---- WIDE blocks, word-sliced, as two groups. ---- */
 
 /*
- * Asks for what the pass after the next will read, if there is as much. The loads and stores of a pass go back and forth
- * in it, in which the CPU sees no stream. With vectors of 512 bits 64 MiB into a buffer would take 1.6 times as long (AMD
- * Zen 5; a row of bench/peers), and messages of 64 KiB that no cache holds 1.1 times (Zen 4). Otherwise it makes no
- * difference.
+ * Asks for what the pass after the next will read, if there is as much. The loads and stores of a pass go back and
+ * forth in it, in which the CPU sees no stream. With vectors of 512 bits 64 MiB into a buffer would take 1.6 times as
+ * long (AMD Zen 5; a row of bench/peers), and messages of 64 KiB that no cache holds 1.1 times (Zen 4). Otherwise it
+ * makes no difference.
  */
 INLINE void prefetch(const uint8_t *src, size_t len)
 {
